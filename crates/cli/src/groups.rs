@@ -10,7 +10,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Inspect", &["inspect", "view", "check", "graph", "name"]),
     ("Edit", &["edit", "split", "merge", "convert-endian"]),
     ("Compare", &["diff", "hash", "sign", "verify"]),
-    ("Run", &["generate", "transcribe", "embed", "logits"]),
+    ("Run", &["generate", "chat", "transcribe", "embed", "logits"]),
     ("Evaluate", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
     ("Text", &["tokenize", "detokenize", "chat-template"]),
     ("Help", &["help", "demo", "completions", "man", "links"]),

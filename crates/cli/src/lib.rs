@@ -23,6 +23,7 @@ mod failure;
 mod force;
 mod foreign_flags;
 mod groups;
+mod guesses;
 mod launch;
 mod listing;
 mod model_args;
@@ -86,6 +87,7 @@ enum Command {
     Quality(Box<commands::quality::Args>),
     Sensitivity(Box<commands::sensitivity::Args>),
     Generate(Box<commands::generate::Args>),
+    Chat(Box<commands::generate::ChatArgs>),
     Transcribe(Box<commands::transcribe::Args>),
     Embed(commands::embed::Args),
     Bench(commands::bench::Args),
@@ -102,9 +104,10 @@ fn command() -> clap::Command {
 }
 
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = foreign_flags::translate(words);
     let mut command = command().color(terminal::color_of(&words));
     let matches = command.try_get_matches_from_mut(&words);
-    let mut matches = matches.map_err(|error| foreign_flags::explain(error, &words))?;
+    let mut matches = matches.map_err(|error| foreign_flags::explain(error, &words, &command))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -167,6 +170,7 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
         Command::Quality(args) => commands::quality::run(&args),
         Command::Sensitivity(args) => commands::sensitivity::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
+        Command::Chat(args) => commands::generate::run_chat(&args),
         Command::Transcribe(args) => commands::transcribe::run(&args),
         Command::Embed(args) => commands::embed::run(&args),
         Command::Bench(args) => commands::bench::run(&args),

@@ -1,11 +1,12 @@
 //! Progress bar on terminals, for work of more than a second; cancellation by signals.
 
+use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::quiet;
 
@@ -20,19 +21,24 @@ impl Progress {
     /// Counts bytes.
     pub fn new() -> Self {
         Self::with(
-            "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}",
+            "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {left}",
         )
     }
 
     /// Shows a percentage: counts tokens, or bytes while a checkpoint is converted.
     pub fn of_tokens() -> Self {
-        Self::with("{msg} {wide_bar} {percent}% {eta}")
+        Self::with("{msg} {wide_bar} {percent}% {left}")
+    }
+
+    /// Counts the tokens of a prompt.
+    pub fn of_prompt() -> Self {
+        Self::with("{msg} {pos}/{len} tokens {wide_bar} {left}")
     }
 
     fn with(template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("left", time_left));
         }
         let started = Mutex::new(Instant::now());
         let progress = Self { bar, started, interrupted: Arc::default() };
@@ -71,8 +77,13 @@ impl gguf_store::Progress for Progress {
         if let Ok(mut started) = self.started.lock() {
             *started = Instant::now();
         }
+        if total == 0 {
+            // What is printed from now on belongs to the result.
+            self.bar.finish_and_clear();
+            self.bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        self.bar.reset();
         self.bar.set_message(what.to_owned());
-        self.bar.set_position(0);
         self.bar.set_length(total);
     }
 
@@ -80,7 +91,8 @@ impl gguf_store::Progress for Progress {
     fn advance(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
         // Without a terminal this target stays hidden too.
-        let may_show = self.bar.is_hidden() && !quiet::is_on();
+        let has_length = self.bar.length().is_some_and(|length| length > 0);
+        let may_show = has_length && self.bar.is_hidden() && !quiet::is_on();
         if may_show && self.elapsed() > Duration::from_secs(1) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
@@ -89,6 +101,13 @@ impl gguf_store::Progress for Progress {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Writes the estimated time left, as soon as a rate is known.
+fn time_left(state: &ProgressState, out: &mut dyn Write) {
+    if state.pos() > 0 {
+        let _ = write!(out, "ETA {:#}", HumanDuration(state.eta()));
     }
 }
 

@@ -187,6 +187,13 @@ pub fn error(message: impl Display, help: Option<impl Display>) {
     }
 }
 
+/// Prints a dimmed remark without a label, as part of a conversation.
+pub fn dim(message: impl Display) {
+    if !crate::quiet::is_on() {
+        eprintln!("{}", Style::new().for_stderr().dim().apply_to(message));
+    }
+}
+
 /// Prints a warning.
 pub fn warning(message: impl Display) {
     print(Severity::Warning, message);

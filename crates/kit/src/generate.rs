@@ -1,6 +1,7 @@
 //! Text generation.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use gguf::Metadata;
 use gguf_graph::OutputKind;
@@ -44,6 +45,19 @@ pub struct Completion {
     pub ids: Vec<u32>,
     /// Reason for the end.
     pub stop_reason: StopReason,
+    /// Time in which the prompt was processed, up to the first token.
+    pub prompt_time: Duration,
+    /// Time in which the other tokens were generated.
+    pub generation_time: Duration,
+}
+
+impl Completion {
+    /// Returns the speed of generation in tokens per second, without the first token, which the prompt gives; `None` for
+    /// fewer tokens.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let tokens = self.ids.len().checked_sub(1).filter(|tokens| *tokens > 0)?;
+        Some(tokens as f64 / self.generation_time.as_secs_f64().max(1e-9))
+    }
 }
 
 /// Generates text after `prompt` in the first sequence of `context`, which may have tokens already. A model with a text
@@ -65,9 +79,17 @@ pub fn generate(
     prompt.iter().for_each(|id| sampler.accept(*id));
     let mut decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
     let mut stop = StopSequences::new(&options.stop);
-    let mut completion =
-        Completion { text: String::new(), ids: Vec::new(), stop_reason: StopReason::Length };
+    let mut completion = Completion {
+        text: String::new(),
+        ids: Vec::new(),
+        stop_reason: StopReason::Length,
+        prompt_time: Duration::ZERO,
+        generation_time: Duration::ZERO,
+    };
+    let started = Instant::now();
+    progress.begin("prompt", prompt.len() as u64);
     let mut next = first_tokens(context, metadata, prompt, progress)?;
+    read_all_but_last_batch(context, &mut next, progress)?;
     let max_tokens = options.max_tokens.unwrap_or(usize::MAX);
     let fits = |context: &Context, next: &[u32]| context.room(0) >= next.len();
     while completion.ids.len() < max_tokens && (completion.ids.is_empty() || fits(context, &next)) {
@@ -78,6 +100,12 @@ pub fn generate(
             return Err(Error::request("result-missing", "every token is suppressed", help));
         };
         completion.ids.push(id);
+        if completion.ids.len() == 1 {
+            completion.prompt_time = started.elapsed();
+            // The end of the progress of the prompt.
+            progress.begin("", 0);
+        }
+        completion.generation_time = started.elapsed() - completion.prompt_time;
         if end_tokens.contains(&id) && !options.ignore_eos {
             completion.stop_reason = StopReason::Stop;
             break;
@@ -126,6 +154,26 @@ fn first_tokens(
     let architecture = metadata.architecture().unwrap_or_default();
     let start = metadata.u64(&format!("{architecture}.decoder_start_token_id"));
     Ok(vec![start.and_then(|id| u32::try_from(id).ok()).unwrap_or(0)])
+}
+
+/// Runs the first batches of a long prompt, so that progress is seen, and leaves the tokens of the last one.
+fn read_all_but_last_batch(
+    context: &mut Context,
+    tokens: &mut Vec<u32>,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    // A prompt that does not fit is refused whole.
+    let batch = context.batch_size().max(1);
+    if context.room(0) < tokens.len() {
+        return Ok(());
+    }
+    while tokens.len() > batch {
+        let rest = tokens.split_off(batch);
+        context.run(&Batch::without_outputs(tokens, 0), OutputKind::Logits, progress)?;
+        progress.step(batch as u64)?;
+        *tokens = rest;
+    }
+    Ok(())
 }
 
 /// Returns the text of a control token, which is not part of the generated text, but may be a stop sequence.

@@ -29,6 +29,11 @@ impl Batch {
         Self { tokens: ids.iter().map(|&id| Token { id, sequence, output: true }).collect() }
     }
 
+    /// Returns tokens of a sequence, and requests no output.
+    pub fn without_outputs(ids: &[u32], sequence: usize) -> Self {
+        Self { tokens: ids.iter().map(|&id| Token { id, sequence, output: false }).collect() }
+    }
+
     /// Returns tokens of a sequence, and requests the output of the last one.
     pub fn last_output(ids: &[u32], sequence: usize) -> Self {
         let last = ids.len().saturating_sub(1);

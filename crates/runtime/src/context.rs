@@ -72,6 +72,11 @@ impl Context {
         self.options.tokens.saturating_sub(self.len(sequence))
     }
 
+    /// Returns the maximum number of tokens that are computed together.
+    pub fn batch_size(&self) -> usize {
+        self.options.batch
+    }
+
     /// Whether all sequences are empty.
     pub fn is_empty(&self) -> bool {
         self.sequences.iter().all(|sequence| sequence.len == 0)

@@ -103,6 +103,15 @@ const ALIASES: &[(&str, &str)] = &[
     ("ls", "inspect"),
     ("ppl", "perplexity"),
     ("run", "generate"),
+    ("validate", "check"),
+    ("benchmark", "bench"),
+    ("kld", "divergence"),
+    ("version", "--version"),
+    ("llama-cli", "generate"),
+    ("llama-run", "generate"),
+    ("llama-simple", "generate"),
+    ("llama-simple-chat", "chat"),
+    ("llama-embedding", "embed"),
 ];
 
 /// Result of dispatching a command line.
@@ -125,6 +134,10 @@ pub fn dispatch(args: impl IntoIterator<Item = OsString>) -> Dispatch {
     if let Some(program) = find(named) {
         return Dispatch::Done(program.main(args.split_off(1)));
     }
+    if named.starts_with("llama-") && ALIASES.iter().any(|(alias, _)| *alias == named) {
+        args.insert(1, named.into());
+    }
+    let word = |at: usize| args.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     let resolved =
         ALIASES.iter().find(|(alias, _)| *alias == word(1)).map_or(word(1), |(_, name)| name);
     if let Some(program) = find(resolved) {

@@ -1,108 +1,153 @@
-//! Chat in the terminal.
+//! Conversation in the terminal.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
 
-use gguf_kit::generate::{GenerateOptions, generate};
-use gguf_kit::run::LoadedModel;
+use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
 use gguf_runtime::Context;
-use gguf_tokenizer::template::{Context as Variables, TemplateSource};
-use gguf_tokenizer::{EncodeOptions, Tokenizer};
-use serde_json::{Value as Json, json};
+use gguf_store::{AtomicFile, Existing, Overwrite};
+use gguf_tokenizer::template::TemplateSource;
+use serde_json::Value as Json;
 
-use super::Args;
-use crate::commands::render_template;
+use super::conversation::{self, message};
+use super::editor::Input;
+use super::interrupt::Interrupt;
+use super::{Session, TemplateArgs, report_speed};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Reads messages line by line, and answers each.
+const HELP: &str = "\
+/help             list the commands
+/clear            forget the conversation, except for the system prompt
+/regenerate       answer the last message again
+/system TEXT      set the system prompt; without TEXT, remove it
+/save FILE        save the conversation as JSON, for --messages
+/bye              leave; also /exit, /quit, Ctrl-D, or Ctrl-C twice
+\\ at the end of a line continues it; \"\"\" begins and ends several lines";
+
+/// Reads messages, and answers each.
 pub fn run(
-    running: &LoadedModel,
-    tokenizer: &Tokenizer,
-    context: Context,
-    generation: &GenerateOptions,
-    args: &Args,
+    session: &Session,
+    template: TemplateSource,
+    args: &TemplateArgs,
+    first: &str,
 ) -> Result<(), Failure> {
-    let template = TemplateSource::from_metadata(&running.metadata, None)?.ok_or_else(|| {
-        let source = &args.source;
-        Failure::Input(format!(
-            "{source} has no chat template: omit --chat, or add one with `gguf edit --chat-template-file`"
-        ))
-    })?;
     let interrupt = Interrupt::new();
-    let mut chat = Chat { running, tokenizer, context, template, cached: Vec::new() };
-    let mut messages: Vec<Json> = Vec::new();
-    if let Some(system) = &args.input.system {
-        messages.push(json!({"role": "system", "content": system}));
+    let size = session.args.ctx_size.unwrap_or_else(|| session.default_context());
+    let context = session.context(size)?;
+    let mut input = Input::open();
+    let mut chat = Chat {
+        session,
+        context,
+        size,
+        template,
+        cached: Vec::new(),
+        messages: args.system.iter().map(|text| message("system", text)).collect(),
+        interrupt,
+    };
+    if input.is_terminal() {
+        let name = session.running.metadata.str("general.name").unwrap_or("the model");
+        terminal::dim(format!(
+            "Chat with {}. /help lists the commands, /bye leaves.",
+            terminal::plain(name)
+        ));
     }
-    let first = args.input.text()?;
-    let mut first = Some(first).filter(|text| !text.is_empty());
-    let mut lines = std::io::stdin().lock().lines();
+    let mut first = Some(first.to_owned()).filter(|text| !text.is_empty());
     loop {
-        let message = match first.take() {
-            Some(message) => message,
-            None => match interrupt.while_reading(|| read_line(&mut lines))? {
-                Some(line) => line,
+        let text = match first.take() {
+            Some(text) => text,
+            None => match input.read(&chat.interrupt)? {
+                Some(text) => text,
                 None => return Ok(()),
             },
         };
-        messages.push(json!({"role": "user", "content": message}));
-        let answer = chat.answer(&messages, generation, &interrupt)?;
-        messages.push(json!({"role": "assistant", "content": answer}));
-    }
-}
-
-/// Reads the next message; `None` at the end of the input.
-fn read_line(
-    lines: &mut impl Iterator<Item = std::io::Result<String>>,
-) -> Result<Option<String>, Failure> {
-    loop {
-        if std::io::stdin().is_terminal() {
-            eprint!("> ");
-        }
-        match lines.next().transpose() {
-            Ok(Some(line)) if line.trim().is_empty() => {}
-            Ok(line) => return Ok(line),
-            Err(fault) => {
-                let what = format!("cannot read standard input: {fault}");
-                return Err(Failure::Environment(what));
-            }
+        match chat.take(&text, input.is_terminal()) {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(())) => return Ok(()),
+            // A person can try again.
+            Err(failure) if input.is_terminal() => failure.print(),
+            Err(failure) => return Err(failure),
         }
     }
 }
 
-struct Chat<'c> {
-    running: &'c LoadedModel,
-    tokenizer: &'c Tokenizer,
+struct Chat<'s> {
+    session: &'s Session<'s>,
     context: Context,
+    /// Context size in tokens.
+    size: usize,
     template: TemplateSource,
     /// Tokens in the KV cache.
     cached: Vec<u32>,
+    messages: Vec<Json>,
+    interrupt: Interrupt,
 }
 
 impl Chat<'_> {
-    fn answer(
-        &mut self,
-        messages: &[Json],
-        generation: &GenerateOptions,
-        interrupt: &Interrupt,
-    ) -> Result<String, Failure> {
-        let variables =
-            Variables::new(messages.iter().map(|message| self.protected(message)).collect());
-        let text = render_template::renderer()?.render(&self.template, &variables)?;
-        // The template itself writes BOS and EOS.
-        let options = EncodeOptions { add_special: false, parse_special: true };
-        let ids = self.tokenizer.encode_protected(&text, options);
+    /// Follows a command, or answers a message. Messages from pipes are no commands.
+    fn take(&mut self, text: &str, has_commands: bool) -> Result<ControlFlow<()>, Failure> {
+        let (word, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+        let rest = rest.trim();
+        if !has_commands || !word.starts_with('/') || word.len() < 2 {
+            self.messages.push(message("user", text));
+            self.answer()?;
+            return Ok(ControlFlow::Continue(()));
+        }
+        match word {
+            "/help" | "/?" => terminal::dim(HELP),
+            "/bye" | "/exit" | "/quit" => return Ok(ControlFlow::Break(())),
+            "/clear" => {
+                self.messages.retain(|message| message["role"] == "system");
+                terminal::dim("The conversation is forgotten.");
+            }
+            "/regenerate" => {
+                if self.messages.last().is_some_and(|message| message["role"] == "assistant") {
+                    self.messages.pop();
+                }
+                match self.messages.last() {
+                    Some(last) if last["role"] == "user" => self.answer()?,
+                    _ => terminal::dim("There is no message to answer."),
+                }
+            }
+            "/system" => {
+                self.messages.retain(|message| message["role"] != "system");
+                if !rest.is_empty() {
+                    self.messages.insert(0, message("system", rest));
+                }
+                terminal::dim("The next answer follows the new system prompt.");
+            }
+            "/save" if rest.is_empty() => terminal::dim("Name a file: /save conversation.json"),
+            "/save" => {
+                let text = serde_json::to_string_pretty(&self.messages).unwrap_or_default() + "\n";
+                let overwrite = Overwrite::new(Existing::Refuse);
+                AtomicFile::write(Path::new(rest), text.as_bytes(), &overwrite)?;
+                terminal::dim(format!("Saved {rest}."));
+            }
+            _ => terminal::dim(format!("There is no command {word}; /help lists them.")),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Answers the last message, which is of the user. Without an answer, the message is dropped.
+    fn answer(&mut self) -> Result<(), Failure> {
+        let answered = self.try_answer();
+        if answered.is_err() {
+            self.messages.pop();
+        }
+        answered
+    }
+
+    fn try_answer(&mut self) -> Result<(), Failure> {
+        let ids = self.prompt()?;
         let reused = self.reuse_prefix(&ids);
+        let options = self.options();
+        let Self { session, context, interrupt, .. } = self;
         let mut out = std::io::stdout().lock();
         let mut fault = None;
         let mut read = |text: &str| {
-            fault = out
-                .write_all(terminal::printable(text).as_bytes())
-                .and_then(|()| out.flush())
-                .err();
+            let text = terminal::printable(text);
+            fault = out.write_all(text.as_bytes()).and_then(|()| out.flush()).err();
             if fault.is_some() || interrupt.received() {
                 ControlFlow::Break(())
             } else {
@@ -113,46 +158,96 @@ impl Chat<'_> {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        let metadata = &self.running.metadata;
         let answer = generate(
-            &mut self.context,
-            self.tokenizer,
-            metadata,
+            context,
+            &session.tokenizer,
+            &session.running.metadata,
             &ids[reused..],
-            generation,
+            &options,
             &mut read,
             &progress,
         );
+        self.interrupt.forget();
         if let Some(fault) = fault {
             return Err(fault.into());
         }
         writeln!(out)?;
         match answer {
-            Ok(answer) => {
-                self.cached = ids;
-                self.cached.extend(&answer.ids);
-                self.cached.truncate(self.context.len(0));
-                Ok(answer.text)
-            }
+            Ok(answer) => self.keep(ids, reused, answer),
             // After an interruption the contents of the KV cache are not known exactly.
             Err(gguf::Error::Interrupted) => {
-                self.context.clear(0);
-                self.cached.clear();
-                Ok(String::new())
+                self.forget_cache();
+                self.messages.push(message("assistant", ""));
             }
-            Err(fault) => Err(fault.into()),
+            Err(fault) => {
+                self.forget_cache();
+                return Err(fault.into());
+            }
         }
+        Ok(())
     }
 
-    /// Returns a message whose text becomes no control token, if it is one of the user.
-    fn protected(&self, message: &Json) -> Json {
-        let mut message = message.clone();
-        if message["role"] == "user"
-            && let Some(text) = message["content"].as_str()
-        {
-            message["content"] = self.tokenizer.protect(text).into();
+    /// A repeated answer gets another seed.
+    fn options(&self) -> GenerateOptions {
+        let mut options = self.session.generation.clone();
+        options.sampling.seed = options.sampling.seed.wrapping_add(self.messages.len() as u64);
+        options
+    }
+
+    fn keep(&mut self, ids: Vec<u32>, reused: usize, answer: Completion) {
+        let prompt_tokens = ids.len() - reused;
+        self.cached = ids;
+        self.cached.extend(&answer.ids);
+        self.cached.truncate(self.context.len(0));
+        if answer.text.is_empty() && answer.stop_reason == StopReason::Stop {
+            terminal::dim("The model ended its answer at once.");
         }
-        message
+        if answer.stop_reason == StopReason::Length && self.context.room(0) == 0 {
+            terminal::dim(format!(
+                "The context of {} tokens is full: the answer ends here.",
+                self.size
+            ));
+        }
+        report_speed(prompt_tokens, &answer);
+        self.messages.push(message("assistant", &answer.text));
+    }
+
+    fn forget_cache(&mut self) {
+        self.context.clear(0);
+        self.cached.clear();
+    }
+
+    /// Returns the tokens of the conversation. Drops the oldest turns until an answer has room.
+    fn prompt(&mut self) -> Result<Vec<u32>, Failure> {
+        let wanted = self.session.args.predict.unwrap_or(self.size / 4).min(self.size / 2);
+        let mut dropped = 0;
+        loop {
+            let ids =
+                conversation::encode(&self.session.tokenizer, &self.template, &self.messages)?;
+            let first =
+                usize::from(self.messages.first().is_some_and(|one| one["role"] == "system"));
+            let is_user = |message: &Json| message["role"] == "user";
+            let next = self.messages.iter().skip(first + 1).position(is_user);
+            if ids.len() + wanted <= self.size || next.is_none() && ids.len() < self.size {
+                if dropped > 0 {
+                    terminal::dim(format!(
+                        "The context of {} tokens is full: dropped the oldest {dropped} messages.",
+                        self.size
+                    ));
+                }
+                return Ok(ids);
+            }
+            let Some(next) = next else {
+                return Err(Failure::Usage(format!(
+                    "the message has {} tokens with the template, more than the context of {}: make it shorter, or \
+                     start again with a larger --ctx-size",
+                    ids.len(),
+                    self.size
+                )));
+            };
+            self.messages.drain(first..=first + next);
+            dropped += next + 1;
+        }
     }
 
     /// Truncates the KV cache to the longest common prefix with `ids`, except their last token, which must be
@@ -165,34 +260,5 @@ impl Chat<'_> {
         }
         self.context.clear(0);
         0
-    }
-}
-
-/// Handles Ctrl-C: stops an answer, or exits while waiting for a message.
-struct Interrupt {
-    received: Arc<AtomicBool>,
-    waiting: Arc<AtomicBool>,
-}
-
-impl Interrupt {
-    fn new() -> Self {
-        let this = Self { received: Arc::default(), waiting: Arc::default() };
-        // A signal that cannot be caught ends the program.
-        let signal = signal_hook::consts::SIGINT;
-        let _ = signal_hook::flag::register_conditional_default(signal, this.waiting.clone());
-        let _ = signal_hook::flag::register(signal, this.received.clone());
-        this
-    }
-
-    fn received(&self) -> bool {
-        self.received.load(Ordering::Relaxed)
-    }
-
-    fn while_reading<T>(&self, read: impl FnOnce() -> T) -> T {
-        self.waiting.store(true, Ordering::Relaxed);
-        let result = read();
-        self.waiting.store(false, Ordering::Relaxed);
-        self.received.store(false, Ordering::Relaxed);
-        result
     }
 }

@@ -1,36 +1,124 @@
-//! `gguf generate`: completes prompts and chats.
+//! `gguf generate` and `gguf chat`: answers, completions and conversations.
 
 mod chat;
+mod conversation;
+mod editor;
+mod interrupt;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use conversation::message;
 
 use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
 use gguf_kit::run::LoadedModel;
 use gguf_runtime::{Context, ContextOptions, SamplingOptions};
 use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::document;
 use crate::failure::Failure;
 use crate::model_args::{PrecisionArg, RunArgs, trained_context, warn_if_too_long};
 use crate::progress::Progress;
 use crate::terminal;
-use crate::text_input;
 use crate::threads::on_threads;
 
-/// Generate text, or chat.
+/// Generate text: answer or complete a prompt.
+///
+/// A model with a chat template answers the prompt as a message of the user; --raw completes it instead. Without a prompt,
+/// on a terminal, a conversation begins, as with `gguf chat`.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  gguf generate model.gguf -p \"Once upon a time\" -n 100\n  \
-                        gguf generate model.gguf --chat\n  \
-                        gguf generate model.gguf -f prompt.txt --temp 0 --json")]
+#[command(after_help = "Examples:\n  gguf generate model.gguf -p \"Why is the sky blue?\"\n  \
+                        gguf generate model.gguf --raw -p \"Once upon a time\" -n 100\n  \
+                        gguf generate model.gguf -f prompt.txt --temp 0 --json\n  \
+                        gguf generate model.gguf --messages conversation.json")]
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
-    source: String,
+    #[arg(required_unless_present = "model")]
+    source: Option<String>,
+    /// Prompt.
+    #[arg(value_name = "PROMPT", conflicts_with_all = ["prompt", "file", "messages"])]
+    words: Vec<String>,
+    /// Model, as in llama.cpp.
+    #[arg(short, long, value_name = "MODEL", hide = true)]
+    model: Option<String>,
     #[command(flatten)]
     input: Input,
+    #[command(flatten)]
+    template: TemplateArgs,
+    /// Complete the prompt without the chat template.
+    #[arg(long, alias = "no-conversation", conflicts_with_all = ["chat", "system", "messages", "chat_template"])]
+    raw: bool,
+    /// Print a JSON object with the text, its token ids, the finish reason, counts and speeds.
+    #[arg(long, conflicts_with = "chat")]
+    json: bool,
+    #[command(flatten)]
+    generation: GenerationArgs,
+}
+
+/// Chat with a model in the terminal.
+///
+/// /help lists the commands. Ctrl-C stops an answer; /bye, Ctrl-D, or Ctrl-C twice end the conversation. When the context is
+/// full, the oldest messages are dropped.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  gguf chat model.gguf\n  gguf chat model.gguf --system \"Be brief.\"\n  \
+                        gguf chat model.gguf --chat-template chatml"
+)]
+pub struct ChatArgs {
+    /// Model: a file, directory, shard or remote location.
+    #[arg(required_unless_present = "model")]
+    source: Option<String>,
+    /// First message.
+    #[arg(value_name = "MESSAGE", conflicts_with = "prompt")]
+    words: Vec<String>,
+    /// Model, as in llama.cpp.
+    #[arg(short, long, value_name = "MODEL", hide = true)]
+    model: Option<String>,
+    /// First message.
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    #[command(flatten)]
+    template: TemplateArgs,
+    #[command(flatten)]
+    generation: GenerationArgs,
+}
+
+#[derive(clap::Args)]
+#[group(skip)]
+struct Input {
+    /// Prompt: a message of the user, or with --raw the text to complete.
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// File with the prompt; `-` for standard input.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
+    file: Option<PathBuf>,
+    /// Conversation: a JSON list of objects with `role` and `content`, or an object with the list as `messages`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "file"])]
+    messages: Option<PathBuf>,
+    /// Chat in the terminal, as `gguf chat` does.
+    #[arg(long)]
+    chat: bool,
+}
+
+#[derive(clap::Args)]
+#[group(skip)]
+pub(super) struct TemplateArgs {
+    /// System prompt.
+    #[arg(long, value_name = "TEXT", alias = "sys", alias = "system-prompt")]
+    system: Option<String>,
+    /// Chat template instead of the model's: a template file, the name of a variant in the model, or one of chatml, gemma,
+    /// llama2, llama3, mistral, phi3, vicuna and zephyr.
+    #[arg(long, value_name = "NAME|FILE", alias = "chat-template-file")]
+    chat_template: Option<String>,
+}
+
+/// Options of every generation.
+#[derive(clap::Args)]
+#[group(skip)]
+pub(super) struct GenerationArgs {
     /// Maximum number of tokens to generate [default: until end of text or the context is full].
     #[arg(short = 'n', long, value_name = "N", alias = "n-predict")]
     predict: Option<usize>,
@@ -38,9 +126,6 @@ pub struct Args {
     /// context].
     #[arg(short = 'c', long, value_name = "N")]
     ctx_size: Option<usize>,
-    /// Print a JSON object with the text, its token ids and the finish reason.
-    #[arg(long, conflicts_with = "chat")]
-    json: bool,
     /// Compute precision. `fast` rounds activations to 8 bits, which can change greedy output where two tokens are
     /// nearly equally likely.
     #[arg(long, value_enum, default_value_t = PrecisionArg::Fast, alias = "arithmetic")]
@@ -49,23 +134,6 @@ pub struct Args {
     sampling: SamplingArgs,
     #[command(flatten)]
     run: RunArgs,
-}
-
-#[derive(clap::Args)]
-#[group(required = true, multiple = true)]
-struct Input {
-    /// Prompt to complete; with --chat, the first message.
-    #[arg(short, long, value_name = "TEXT")]
-    prompt: Option<String>,
-    /// File with the prompt.
-    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
-    file: Option<PathBuf>,
-    /// Chat with the model's chat template. Ctrl-C stops an answer, Ctrl-D exits.
-    #[arg(long)]
-    chat: bool,
-    /// System prompt.
-    #[arg(long, value_name = "TEXT", requires = "chat", alias = "sys")]
-    system: Option<String>,
 }
 
 /// Sampling options.
@@ -139,54 +207,126 @@ impl SamplingArgs {
     }
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
-    on_threads(args.run.threads, || {
-        let running = args.run.open(&args.source, args.precision)?;
+/// A loaded model, and what it is asked.
+struct Session<'a> {
+    running: LoadedModel,
+    tokenizer: Tokenizer,
+    generation: GenerateOptions,
+    args: &'a GenerationArgs,
+}
+
+impl<'a> Session<'a> {
+    fn open(source: &str, args: &'a GenerationArgs) -> Result<Self, Failure> {
+        let running = args.run.open(source, args.precision)?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
         let generation = args.sampling.generation(args.predict);
-        if args.input.chat {
-            let tokens = args.ctx_size.unwrap_or_else(|| default_context(&running));
-            let context = context(&running, args, tokens)?;
-            return chat::run(&running, &tokenizer, context, &generation, args);
+        Ok(Self { running, tokenizer, generation, args })
+    }
+
+    fn default_context(&self) -> usize {
+        trained_context(&self.running.metadata).unwrap_or(4096).min(4096)
+    }
+
+    fn context(&self, tokens: usize) -> Result<Context, Failure> {
+        warn_if_too_long(&self.running.metadata, tokens);
+        let cache_type = self.args.run.cache_type(self.args.precision);
+        let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
+        Ok(Context::new(self.running.executor.clone(), options)?)
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (source, words) = source_and_words(&args.source, &args.model, &args.words);
+    let input = &args.input;
+    let is_given = !words.is_empty()
+        || input.prompt.is_some()
+        || input.file.is_some()
+        || input.messages.is_some();
+    let is_conversation =
+        input.chat || !is_given && !args.raw && !args.json && std::io::stdin().is_terminal();
+    let prompt = match (&input.prompt, &input.file) {
+        (Some(prompt), _) => prompt.clone(),
+        (_, Some(file)) => gguf_kit::read_text(file)?,
+        _ if is_given || is_conversation => words.join(" "),
+        _ => gguf_kit::read_text(Path::new("-"))?,
+    };
+    on_threads(args.generation.run.threads, || {
+        let session = Session::open(&source, &args.generation)?;
+        let metadata = &session.running.metadata;
+        let template = match args.raw {
+            true => None,
+            false => conversation::template(metadata, args.template.chat_template.as_deref())?,
+        };
+        if is_conversation {
+            let template = template.ok_or_else(|| no_template(&source))?;
+            return chat::run(&session, template, &args.template, &prompt);
         }
-        let ids = tokenizer.encode(&args.input.text()?, EncodeOptions::default());
+        let needs_template = input.messages.is_some() || args.template.system.is_some();
+        let ids = match template {
+            Some(template) => {
+                let messages = match &input.messages {
+                    Some(file) => conversation::read(file)?,
+                    None => vec![message("user", &prompt)],
+                };
+                let system = args.template.system.iter().map(|text| message("system", text));
+                let messages: Vec<Json> = system.chain(messages).collect();
+                conversation::encode(&session.tokenizer, &template, &messages)?
+            }
+            None if needs_template => return Err(no_template(&source)),
+            None => session.tokenizer.encode(&prompt, EncodeOptions::default()),
+        };
         if ids.is_empty() {
             return Err(Failure::Usage(
                 "the prompt is empty, and the model has no BOS token".into(),
             ));
         }
-        let needed = args.predict.map(|predict| ids.len().saturating_add(predict));
-        let tokens = needed.unwrap_or_else(|| default_context(&running).max(ids.len() + 1));
-        let mut context = context(&running, args, args.ctx_size.unwrap_or(tokens))?;
-        generate_once(&running, &tokenizer, &mut context, &ids, &generation, args)
+        generate_once(&session, &ids, args.json)
     })
 }
 
-fn default_context(running: &LoadedModel) -> usize {
-    trained_context(&running.metadata).unwrap_or(4096).min(4096)
+pub fn run_chat(args: &ChatArgs) -> Result<(), Failure> {
+    let (source, words) = source_and_words(&args.source, &args.model, &args.words);
+    let first = args.prompt.clone().unwrap_or_else(|| words.join(" "));
+    on_threads(args.generation.run.threads, || {
+        let session = Session::open(&source, &args.generation)?;
+        let chosen = args.template.chat_template.as_deref();
+        let template = conversation::template(&session.running.metadata, chosen)?;
+        let template = template.ok_or_else(|| no_template(&source))?;
+        chat::run(&session, template, &args.template, &first)
+    })
 }
 
-fn context(running: &LoadedModel, args: &Args, tokens: usize) -> Result<Context, Failure> {
-    warn_if_too_long(&running.metadata, tokens);
-    let cache_type = args.run.cache_type(args.precision);
-    let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
-    Ok(Context::new(running.executor.clone(), options)?)
+/// Returns the model and the words after it. With `-m`, all positional arguments are words.
+fn source_and_words(
+    source: &Option<String>,
+    model: &Option<String>,
+    words: &[String],
+) -> (String, Vec<String>) {
+    let (source, words) = (source.iter().cloned(), words.iter().cloned());
+    match model {
+        Some(model) => (model.clone(), source.chain(words).collect()),
+        None => (source.collect(), words.collect()),
+    }
+}
+
+fn no_template(source: &str) -> Failure {
+    Failure::Input(format!(
+        "{source} has no chat template: choose one with --chat-template, such as `--chat-template chatml`, or complete \
+         a prompt with --raw -p"
+    ))
 }
 
 /// Prints one answer as it is generated, or as JSON when complete.
-fn generate_once(
-    running: &LoadedModel,
-    tokenizer: &Tokenizer,
-    context: &mut Context,
-    ids: &[u32],
-    generation: &GenerateOptions,
-    args: &Args,
-) -> Result<(), Failure> {
-    let progress = Progress::new();
+fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Failure> {
+    let args = session.args;
+    let needed = args.predict.map(|predict| ids.len().saturating_add(predict));
+    let tokens = needed.unwrap_or_else(|| session.default_context().max(ids.len() + 1));
+    let mut context = session.context(args.ctx_size.unwrap_or(tokens))?;
+    let progress = Progress::of_prompt();
     let mut out = std::io::stdout().lock();
     let mut fault = None;
     let mut read = |text: &str| {
-        if args.json {
+        if as_json {
             return ControlFlow::Continue(());
         }
         fault =
@@ -194,33 +334,49 @@ fn generate_once(
         if fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let started = Instant::now();
+    let Session { running, tokenizer, generation, .. } = session;
+    let metadata = &running.metadata;
     let answer =
-        generate(context, tokenizer, &running.metadata, ids, generation, &mut read, &progress)?;
+        generate(&mut context, tokenizer, metadata, ids, generation, &mut read, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
     progress.finish();
     if let Some(fault) = fault {
         return Err(fault.into());
     }
-    if args.json {
-        let Completion { text, ids: made, stop_reason } = answer;
-        let finish_reason = match stop_reason {
+    if as_json {
+        let finish_reason = match answer.stop_reason {
             StopReason::Stop => "stop",
             StopReason::Length => "length",
             StopReason::Cancelled => "cancelled",
         };
+        let prompt_speed = ids.len() as f64 / answer.prompt_time.as_secs_f64().max(1e-9);
         let shown = json!({
-            "text": text, "ids": made, "finish_reason": finish_reason, "prompt_tokens": ids.len(),
-            "seconds": seconds,
+            "text": answer.text, "ids": answer.ids, "finish_reason": finish_reason,
+            "prompt_tokens": ids.len(), "generated_tokens": answer.ids.len(), "seconds": seconds,
+            "prompt_tokens_per_second": prompt_speed,
+            "tokens_per_second": answer.tokens_per_second(),
         });
-        document::print_line(&mut out, "generate/2", shown)?;
-    } else {
-        writeln!(out)?;
+        document::print_line(&mut out, "generate/3", shown)?;
+        return Ok(());
     }
+    writeln!(out)?;
+    if answer.text.is_empty() {
+        terminal::note("the model ended the text at once");
+    }
+    report_speed(ids.len(), &answer);
     Ok(())
 }
 
-impl Input {
-    fn text(&self) -> Result<String, Failure> {
-        text_input::text(self.prompt.as_deref(), self.file.as_deref())
+/// Says how fast an answer was, with `--verbose`.
+fn report_speed(prompt_tokens: usize, answer: &Completion) {
+    if !terminal::is_verbose() {
+        return;
     }
+    let prompt = prompt_tokens as f64 / answer.prompt_time.as_secs_f64().max(1e-9);
+    let speed = answer.tokens_per_second().map(|speed| format!(", {speed:.1} tokens/s"));
+    terminal::note(format!(
+        "prompt {prompt_tokens} tokens, {prompt:.1} tokens/s; answer {} tokens{}",
+        answer.ids.len(),
+        speed.unwrap_or_default()
+    ));
 }

@@ -1,13 +1,65 @@
 //! Flags of other programs.
 
-use crate::cli::support::{Dir, fails, succeeds};
+use crate::cli::support::{Dir, fails, json, succeeds};
 
 #[test]
 fn flags_of_other_programs_get_a_tip() {
     fails(&["bench", "-m", "x.gguf"], 2, &["'-m'", "positional argument"]);
-    fails(&["generate", "--model", "x.gguf"], 2, &["'--model'", "positional argument"]);
-    fails(&["generate", "x.gguf", "-ngl", "99"], 2, &["on the CPU"]);
+    fails(
+        &["generate", "x.gguf", "-p", "a", "-ngl", "99"],
+        3,
+        &["run on the CPU", "cannot open x.gguf"],
+    );
+    fails(&["generate", "x.gguf", "--json-schema", "{}"], 2, &["llama.cpp's llama-cli can"]);
+    fails(&["convert", "x", "--type", "q8_0"], 2, &["--outtype q4_k_m"]);
     fails(&["quantize", "a.gguf", "Q4_0", "-o", "b.gguf"], 2, &["'-o'", "second argument"]);
+}
+
+/// Each pair of command lines does the same.
+#[test]
+fn flags_of_llama_cli_are_translated() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let own = |words: &[&str]| succeeds(&[words, &["--temp", "0", "-n", "5"]].concat());
+    let expected = own(&["generate", &f16, "-p", "In the beginning"]);
+    assert_eq!(own(&["generate", "-m", &f16, "-p", "In the beginning", "-ngl", "99"]), expected);
+    assert_eq!(own(&["llama-cli", "-m", &f16, "In", "the", "beginning", "--seed", "-1"]), expected);
+    assert_eq!(own(&["run", &f16, "In the beginning", "-fa", "on", "-st", "-no-cnv"]), expected);
+    let after = ["generate", &f16, "--temp", "0", "-n", "5", "--", "In the beginning"];
+    assert_eq!(succeeds(&after), expected);
+    // Texts may look like flags.
+    let minus = own(&["generate", &f16, "-p", "-ngl"]);
+    assert_eq!(minus, own(&["generate", &f16, "--prompt=-ngl"]));
+    let all = ["generate", &f16, "-p", "a", "--temp", "0", "--json", "-c", "40", "--ignore-eos"];
+    let unlimited = json(&succeeds(&[&all[..], &["-n", "-1"]].concat()));
+    assert_eq!(unlimited["ids"], json(&succeeds(&all))["ids"]);
+}
+
+#[test]
+fn guesses_at_commands_get_an_answer() {
+    for (guess, tip) in [
+        ("pull", "hf:org/repo"),
+        ("serve", "llama-server"),
+        ("upload", "hf upload"),
+        ("list", "gguf inspect"),
+        ("hf:org/repo", "gguf inspect hf:org/repo"),
+    ] {
+        fails(&[guess], 2, &[tip]);
+    }
+    assert!(succeeds(&["version"]).starts_with("gguf "));
+    fails(&["validate", "x.gguf"], 3, &["x.gguf"]);
+}
+
+#[test]
+fn numbers_are_explained_in_words() {
+    for (words, part) in [
+        (&["quantize", "a.gguf", "b.gguf", "q8_0", "-t", "two"][..], "expected a whole number"),
+        (&["quantize", "a.gguf", "b.gguf", "q8_0", "-t", "0"], "at least 1"),
+        (&["generate", "a.gguf", "-p", "a", "--temp", "x"], "expected a number"),
+        (&["generate", "a.gguf", "-p", "a", "-n", "99999999999999999999999"], "too large"),
+    ] {
+        fails(words, 2, &[part]);
+    }
 }
 
 #[test]

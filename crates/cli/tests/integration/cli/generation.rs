@@ -146,7 +146,7 @@ fn invalid_requests_are_refused() {
         ],
     );
     fails(&["generate", &model, "-p", PROMPT, "-c", "2"], 2, &["exceeds the context of 2 tokens"]);
-    fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template-file"]);
+    fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template chatml"]);
     let adapter = ["generate", &model, "-p", "a", "--lora", &model];
     fails(&adapter, 1, &["is not a LoRA adapter"]);
     let cut = dir.path("cut.gguf");
@@ -218,7 +218,7 @@ fn chat() {
     assert_eq!(answers.len(), 2, "{output_text}");
     // The second answer depends on the whole conversation.
     let prompt = format!("In the beginning {} And God ", answers[0]);
-    let whole = ["generate", &chat, "-p", &prompt, "-n", "6", "--temp", "0"];
+    let whole = ["generate", &chat, "--raw", "-p", &prompt, "-n", "6", "--temp", "0"];
     let whole = succeeds(&[&whole[..], &["--precision", "exact"]].concat());
     assert_eq!(whole.trim_end(), answers[1].trim_end());
 }
