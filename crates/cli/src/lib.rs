@@ -18,6 +18,7 @@ mod commands;
 mod compat;
 mod demo_model;
 mod document;
+mod downloads;
 mod evaluation;
 mod failure;
 mod force;
@@ -88,6 +89,9 @@ enum Command {
     Sensitivity(Box<commands::sensitivity::Args>),
     Generate(Box<commands::generate::Args>),
     Chat(Box<commands::generate::ChatArgs>),
+    Pull(commands::pull::PullArgs),
+    List(commands::pull::ListArgs),
+    Rm(commands::pull::RemoveArgs),
     Transcribe(Box<commands::transcribe::Args>),
     Embed(commands::embed::Args),
     Bench(commands::bench::Args),
@@ -171,6 +175,9 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
         Command::Sensitivity(args) => commands::sensitivity::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
         Command::Chat(args) => commands::generate::run_chat(&args),
+        Command::Pull(args) => commands::pull::pull(&args),
+        Command::List(args) => commands::pull::list(&args),
+        Command::Rm(args) => commands::pull::remove(&args),
         Command::Transcribe(args) => commands::transcribe::run(&args),
         Command::Embed(args) => commands::embed::run(&args),
         Command::Bench(args) => commands::bench::run(&args),

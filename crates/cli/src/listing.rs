@@ -15,10 +15,13 @@ use crate::terminal;
 
 /// Parses a size as llama.cpp does: `2G`, `2.2G`, `500M`, `64K`, decimal.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let (digits, factor) = match text.as_bytes().last() {
-        Some(b'K' | b'k') => (&text[..text.len() - 1], 1_000),
-        Some(b'M' | b'm') => (&text[..text.len() - 1], 1_000_000),
-        Some(b'G' | b'g') => (&text[..text.len() - 1], 1_000_000_000),
+    // `MB` is `M`.
+    let unit = text.strip_suffix(['B', 'b']).filter(|rest| rest.ends_with(char::is_alphabetic));
+    let unit = unit.unwrap_or(text);
+    let (digits, factor) = match unit.as_bytes().last() {
+        Some(b'K' | b'k') => (&unit[..unit.len() - 1], 1_000),
+        Some(b'M' | b'm') => (&unit[..unit.len() - 1], 1_000_000),
+        Some(b'G' | b'g') => (&unit[..unit.len() - 1], 1_000_000_000),
         _ => (text, 1),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

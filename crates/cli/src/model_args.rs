@@ -8,6 +8,7 @@ use gguf_graph::Pooling;
 use gguf_kit::run::{ExecutorOptions, GraphSource, LoadedModel, load};
 use gguf_runtime::{CacheType, InstructionSet, Precision};
 
+use crate::downloads;
 use crate::failure::Failure;
 use crate::listing::parse_size;
 use crate::terminal;
@@ -108,7 +109,8 @@ impl RunArgs {
         precision: PrecisionArg,
         pooling: Option<Pooling>,
     ) -> Result<LoadedModel, Failure> {
-        Ok(load(source, &ExecutorOptions { pooling, ..self.options(precision) })?)
+        let source = downloads::local(source)?;
+        Ok(load(&source, &ExecutorOptions { pooling, ..self.options(precision) })?)
     }
 
     /// Returns the runtime options.

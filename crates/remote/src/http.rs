@@ -78,6 +78,11 @@ impl HttpFile {
         commit.filter(|commit| commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
+    /// Returns the ETag of the content without quotes; on the hub, the SHA-256 of a large file.
+    pub fn etag(&self) -> Option<&str> {
+        self.version.etag()
+    }
+
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), Fault> {
         let cached = usize::try_from(offset).ok().and_then(|start| self.head.get(start..));
         let cached = cached.unwrap_or_default();

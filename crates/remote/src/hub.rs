@@ -74,7 +74,7 @@ pub(crate) fn list(client: &Client, repository: &Repository) -> Result<Vec<Strin
 }
 
 /// Whether a path stays below its directory on every system, and is printable.
-fn is_safe_path(path: &str) -> bool {
+pub(crate) fn is_safe_path(path: &str) -> bool {
     !path.contains(|c: char| c.is_control() || matches!(c, '\\' | ':'))
         && path.split('/').all(is_valid_segment)
 }

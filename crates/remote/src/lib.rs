@@ -32,6 +32,7 @@ mod credentials;
 mod error;
 mod http;
 mod hub;
+mod hub_cache;
 mod location;
 #[cfg(feature = "object-stores")]
 mod object_store;
@@ -53,6 +54,7 @@ pub use crate::cache::{Cache, CacheUsage};
 use crate::client::Client;
 pub use crate::client::Transferred;
 pub use crate::error::{Error, Fault};
+pub use crate::hub_cache::{HubCache, StoredFile};
 pub use crate::location::{Location, Repository, redact};
 #[cfg(feature = "object-stores")]
 pub use crate::object_store::ObjectStores;

@@ -39,6 +39,11 @@ impl Version {
         self.tag.as_deref()
     }
 
+    /// Returns the digest that the hub states, else the strong ETag, without quotes.
+    pub fn etag(&self) -> Option<&str> {
+        self.digest.as_deref().or(self.tag.as_deref()).map(|tag| tag.trim_matches('"'))
+    }
+
     /// Compares a later response with this version. `len` is `None` if the response does not state
     /// the length of the file, which is accepted.
     ///

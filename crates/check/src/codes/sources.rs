@@ -252,6 +252,11 @@ pub(super) const IMATRIX: Area = Area {
             "Compute one for this model with `gguf imatrix`.",
         ),
         row(
+            "download-damaged",
+            "A downloaded file does not have the digest that the server states.",
+            "Download it again; if it stays so, report it to the publisher.",
+        ),
+        row(
             "imatrix-other-run",
             "The importance matrix is of another model, text or setting than the run that would resume it.",
             "Choose another output, or combine finished importance matrices with --in-file.",

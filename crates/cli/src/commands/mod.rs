@@ -28,6 +28,7 @@ pub mod man;
 pub mod merge;
 pub mod name;
 pub mod perplexity;
+pub mod pull;
 pub mod quality;
 pub mod quantize;
 pub mod recipe;

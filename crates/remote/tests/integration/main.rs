@@ -3,5 +3,6 @@
 mod fuzz_seeds;
 mod http;
 mod hub;
+mod hub_cache;
 mod repository;
 mod server;
