@@ -13,7 +13,7 @@
 //! metadata.set("tokenizer.chat_template", "{{ messages[0].content.__globals__ }}");
 //! // Templates of unknown origin need `Renderer::process`.
 //! let findings = gguf_scan::scan_metadata(&metadata, &Renderer::in_process())?;
-//! assert!(findings.iter().any(|finding| finding.code == "template-escape"));
+//! assert_eq!(findings[0].code, "template-escape");
 //! # Ok(())
 //! # }
 //! ```
@@ -23,6 +23,7 @@ mod checkpoint;
 mod difference;
 mod instructions;
 mod jinja;
+mod llama_cpp;
 mod metadata;
 mod payload;
 mod template;
@@ -32,6 +33,7 @@ pub use checkpoint::{NamedTemplate, is_checkpoint, scan_directory, templates};
 pub use difference::difference;
 use gguf::{Error, Finding, Metadata};
 use gguf_tokenizer::template::{Renderer, TemplateSource};
+pub use llama_cpp::unknown_to_llama_cpp;
 use template::Probes;
 
 /// Advice of all findings.

@@ -224,6 +224,11 @@ pub(super) const TEMPLATES: Area = Area {
             "No action is needed unless programs use such conversations.",
         ),
         row(
+            "template-llama-cpp",
+            "The chat template has parts that the engine of llama.cpp refuses, although jinja2 renders them.",
+            "Write these parts with the filters and methods that both engines know.",
+        ),
+        row(
             "prompt-differs",
             "The chat template renders another prompt than that of the model it was made from.",
             "Set the template of the original model, unless the publisher corrected it.",

@@ -46,7 +46,8 @@ pub(crate) fn findings_of(files: &[Checkable], renderer: &Renderer) -> Result<Ve
         let template_findings = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
         let graph_finding = draft.as_ref().filter(|_| files.len() == 1).and_then(stale_graph);
         let found = found.into_iter().chain(template_findings.unwrap_or_default());
-        let found = found.chain(graph_finding);
+        let engine_findings = metadata.map(gguf_scan::unknown_to_llama_cpp).unwrap_or_default();
+        let found = found.chain(graph_finding).chain(engine_findings);
         findings.extend(found.map(|finding| match files.len() {
             1 => finding,
             _ => in_file(finding, file.name),

@@ -82,7 +82,9 @@ impl Linter {
 
     /// Checks one template.
     fn check(&self, metadata: &Metadata, key: &str) -> Result<Vec<Finding>, Error> {
-        let samples: Vec<_> = samples().into_iter().chain(prompts::contexts()).collect();
+        let is_named = key != TemplateSource::KEY;
+        let samples = samples().map(|sample| if is_named { with_sources(sample) } else { sample });
+        let samples: Vec<_> = samples.into_iter().chain(prompts::contexts()).collect();
         let texts = match TemplateSource::from_key(metadata, key) {
             Ok(None) => return Ok(Vec::new()),
             Ok(Some(source)) => self.renderer.render_each(&source, &samples),
@@ -221,6 +223,21 @@ fn tool() -> Json {
             "parameters": {"type": "object", "properties": {}, "required": []},
         },
     })
+}
+
+/// Adds documents, and tools in the form of Command-R, which named templates for retrieval and for tools require.
+fn with_sources(sample: Context) -> Context {
+    let parameters =
+        json!({"zone": {"type": "str", "description": "Time zone.", "required": false}});
+    let mut tool = tool();
+    tool["name"] = "clock".into();
+    tool["description"] = "Tells the time.".into();
+    tool["parameter_definitions"] = parameters;
+    Context {
+        tools: json!([tool]),
+        documents: json!([{"title": "A title", "text": "A text."}]),
+        ..sample
+    }
 }
 
 /// Number of sample conversations.

@@ -214,3 +214,22 @@ fn chat_models_have_a_template() {
     metadata.set("general.name", "Some Model 1B");
     assert_eq!(warnings(&metadata), [""; 0]);
 }
+
+/// Only some conversations have a system prompt or tools.
+#[test]
+fn all_conversations_are_looked_at() {
+    let system = CHATML
+        .replace("{{ m.content }}", "{% if m.role == 'system' %}<|sys|>{% endif %}{{ m.content }}");
+    let found = warnings(&chatml(&system));
+    assert!(found.contains(&"template-token-missing"), "{found:?}");
+    let null = CHATML.replace("{{ m.content }}", "{{ m.content | string }}");
+    let found = lint(&chatml(&null));
+    assert!(found.iter().any(|one| one.message.contains("writes `None`")), "{found:?}");
+    let twice = LLAMA_3.replacen(
+        "{{ bos_token }}",
+        "{{ bos_token }}{% if messages[0].role == 'system' %}{{ bos_token }}{% endif %}",
+        1,
+    );
+    let found = warnings(&llama_3(&twice));
+    assert!(found.contains(&"template-bos"), "{found:?}");
+}

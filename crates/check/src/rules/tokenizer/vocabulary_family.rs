@@ -22,7 +22,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "Llama 3", marks: &[(128_000, "<|begin_of_text|>"), (128_006, "<|start_header_id|>"), (128_009, "<|eot_id|>")],
         pre: &["llama-bpe", "dbrx"], adds_bos: Some(true), rope_base: Some(("llama", 500_000.0)) },
     Family { name: "Qwen 2", marks: &[(151_643, "<|endoftext|>"), (151_644, "<|im_start|>"), (151_645, "<|im_end|>")],
-        pre: &["qwen2", "stablelm2"], adds_bos: Some(false), rope_base: None },
+        pre: &["qwen2", "stablelm2", "qwen35"], adds_bos: Some(false), rope_base: None },
     Family { name: "Phi-3", marks: &[(1, "<s>"), (32_000, "<|endoftext|>"), (32_007, "<|end|>")],
         pre: &[], adds_bos: None, rope_base: None },
     Family { name: "Llama 2", marks: &[(1, "<s>"), (2, "</s>"), (260, "\u{2581}t"), (29_871, "\u{2581}")],

@@ -25,7 +25,7 @@ const QWEN_BASE: (usize, &str, &str) = (151_643, "<|endoftext|>", "<|im_end|>");
 const CHAT_WORDS: &[&str] = &["instruct", "chat", "-it", " it ", "assistant"];
 
 /// Conversations of the rules, in the order of [`Prompts`].
-pub(super) fn contexts() -> [Context; 7] {
+pub(super) fn contexts() -> [Context; 10] {
     let said = |role: &str, text: &str| json!({"role": role, "content": text});
     let user = || Context::new(json!([said("user", USER_TEXT)]));
     let turns = json!([said("user", USER_TEXT), said("assistant", ANSWER), said("user", QUESTION)]);
@@ -34,11 +34,17 @@ pub(super) fn contexts() -> [Context; 7] {
         "type": "function",
         "function": {"name": "clock", "arguments": {}},
     });
-    let round_trip = json!([
-        said("user", USER_TEXT),
-        {"role": "assistant", "content": null, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_0001", "name": "clock", "content": "12:00"},
-    ]);
+    let round_trip = |content: Json| {
+        json!([
+            said("user", USER_TEXT),
+            {"role": "assistant", "content": content, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_0001", "name": "clock", "content": "12:00"},
+        ])
+    };
+    let thinking = |value: bool| Context {
+        variables: [("enable_thinking".to_owned(), value.into())].into_iter().collect(),
+        ..user()
+    };
     let parts = json!([{"role": "user", "content": [
         {"type": "text", "text": USER_TEXT},
         {"type": "text", "text": QUESTION},
@@ -49,12 +55,12 @@ pub(super) fn contexts() -> [Context; 7] {
         Context { add_generation_prompt: false, ..user() },
         Context::new(turns),
         with_tools(json!([said("user", USER_TEXT)])),
-        with_tools(round_trip),
+        with_tools(round_trip(Json::Null)),
         Context::new(parts),
-        Context {
-            variables: [("enable_thinking".to_owned(), true.into())].into_iter().collect(),
-            ..user()
-        },
+        thinking(true),
+        thinking(false),
+        Context::new(json!([said("system", "Be brief."), said("user", USER_TEXT)])),
+        with_tools(round_trip("".into())),
     ]
 }
 
@@ -64,7 +70,11 @@ pub(super) struct Prompts<'p> {
     without_generation: Option<&'p str>,
     turns: Option<&'p str>,
     tools: Option<&'p str>,
+    call: Option<&'p str>,
     thinking: Option<&'p str>,
+    no_thinking: Option<&'p str>,
+    system: Option<&'p str>,
+    call_with_text: Option<&'p str>,
     texts: &'p [Result<String, Error>],
 }
 
@@ -76,7 +86,11 @@ impl<'p> Prompts<'p> {
             without_generation: text(1),
             turns: text(2),
             tools: text(3),
+            call: text(4),
             thinking: text(6),
+            no_thinking: text(7),
+            system: text(8),
+            call_with_text: text(9),
             texts,
         }
     }
@@ -87,6 +101,7 @@ impl<'p> Prompts<'p> {
         found.extend(self.empty());
         found.extend(self.generation_prompt());
         found.extend(self.conversations());
+        found.extend(self.null_content());
         found.extend(self.thinking());
         if let Some(special) = SpecialTokens::read(metadata) {
             let missing = self.missing(&special);
@@ -106,11 +121,36 @@ impl<'p> Prompts<'p> {
         if parts.is_some() && !reads_texts {
             return None;
         }
-        let core = [self.user, self.turns, self.tools];
-        core.into_iter().flatten().any(|text| text.trim().is_empty()).then(|| {
+        self.all().into_iter().flatten().any(|text| text.trim().is_empty()).then(|| {
             Finding::warning("template-empty", "renders a conversation as an empty text")
                 .help("use the template of the original model")
         })
+    }
+
+    /// Prompts of all conversations but those in parts.
+    fn all(&self) -> [Option<&'p str>; 8] {
+        [
+            self.user,
+            self.turns,
+            self.tools,
+            self.system,
+            self.thinking,
+            self.no_thinking,
+            self.call,
+            self.call_with_text,
+        ]
+    }
+
+    /// Reports that `null` as the content of a call of tools is written out.
+    fn null_content(&self) -> Option<Finding> {
+        let (null, empty) = (self.call?, self.call_with_text?);
+        let word = ["None", "null"]
+            .into_iter()
+            .find(|word| null.matches(word).count() > empty.matches(word).count())?;
+        let message = format!("writes `{word}` for a call of tools whose content is null");
+        Some(Finding::info("template-conversation", message).help(
+            "transformers renders it so, llama.cpp passes an empty text: pass an empty text as content",
+        ))
     }
 
     /// Checks that `add_generation_prompt` opens the answer.
@@ -162,7 +202,7 @@ impl<'p> Prompts<'p> {
 
     /// Checks that the vocabulary has the special tokens that the template writes.
     fn missing(&self, special: &SpecialTokens) -> Option<Finding> {
-        let texts = [self.user, self.turns, self.tools].into_iter().flatten();
+        let texts = self.all().into_iter().flatten();
         let mut missing: Vec<&str> = Vec::new();
         for marker in texts.flat_map(markers) {
             if !special.contains(marker) && !missing.contains(&marker) {
@@ -274,13 +314,15 @@ impl<'p> Prompts<'p> {
     /// Checks that BOS is not doubled.
     fn bos(&self, metadata: &Metadata, special: &SpecialTokens) -> Option<Finding> {
         let (user, bos) = (self.user?, special.role("bos")?);
-        let rest = user.strip_prefix(bos)?;
-        if rest.starts_with(bos) {
+        let after_bos = |text: &'p str| text.strip_prefix(bos);
+        if self.all().into_iter().flatten().filter_map(after_bos).any(|rest| rest.starts_with(bos))
+        {
             let message = format!("writes BOS, `{bos}`, twice");
             return Some(Finding::warning("template-bos", message).help(
                 "answers are worse with a doubled BOS: use the template of the original model",
             ));
         }
+        after_bos(user)?;
         // The token that begins each turn can be BOS too.
         let is_turn = special.turn_token() == Some(bos);
         let adds = metadata.bool("tokenizer.ggml.add_bos_token") == Some(true);
