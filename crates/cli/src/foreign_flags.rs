@@ -34,9 +34,11 @@ enum Meaning {
     Nothing(Option<&'static str>),
     /// A flag whose value is the default if it is negative.
     Unlimited,
+    /// A flag whose value is the default if it is not positive.
+    Positive,
 }
 
-use Meaning::{Flag, Model, Nothing, Unlimited};
+use Meaning::{Flag, Model, Nothing, Positive, Unlimited};
 
 const CPU: Option<&str> = Some("models run on the CPU");
 const OWN: Option<&str> = None;
@@ -82,6 +84,8 @@ const TRANSLATIONS: &[(&[&str], &[&str], usize, Meaning)] = &[
     (&["-ctk", "--cache-type-k"], TEXT, 1, Flag("--cache-type")),
     (&["-fa", "--flash-attn"], TEXT, 1, Nothing(OWN)),
     (&["-n", "--predict", "--n-predict", "-s", "--seed"], TEXT, 1, Unlimited),
+    (&["-t", "--threads"], RUN, 1, Positive),
+    (&["-t", "--threads"], &["quantize"], 1, Positive),
 ];
 
 /// Flags whose values are texts, which may look like flags.
@@ -127,8 +131,10 @@ pub fn translate(words: Vec<OsString>) -> Vec<OsString> {
                 terminal::note(format!("`{text}` has no effect: {reason}"))
             }
             (Unlimited, Some(value)) if value.to_string_lossy().starts_with('-') => {}
-            (Unlimited, Some(value)) => translated.extend([word, value]),
-            (Model(_) | Unlimited, None) => translated.push(word),
+            (Positive, Some(value)) if value == "0" || value.to_string_lossy().starts_with('-') => {
+            }
+            (Unlimited | Positive, Some(value)) => translated.extend([word, value]),
+            (Model(_) | Unlimited | Positive, None) => translated.push(word),
         }
     }
     translated.extend(words);

@@ -6,12 +6,8 @@ use clap::error::{ContextKind, ContextValue};
 
 /// Guesses, and what exists.
 const GUESSES: &[(&[&str], &str)] = &[
-    (
-        &["pull", "download", "get", "fetch"],
-        "every command reads models of the Hub where they are: `gguf inspect hf:org/repo`; `hf download` of \
-         huggingface_hub stores them",
-    ),
-    (&["list", "models"], "models are files: `gguf inspect *.gguf` lists them"),
+    (&["download", "get", "fetch"], "`gguf pull hf:org/repo` downloads a model of the Hub"),
+    (&["models"], "`gguf list` lists stored models of the Hub, `gguf inspect *.gguf` files"),
     (
         &["serve", "server", "llama-server", "start"],
         "there is no server; `gguf chat` and `gguf generate` run models, and llama.cpp's llama-server serves them",
@@ -24,7 +20,8 @@ const GUESSES: &[(&[&str], &str)] = &[
         &["upload", "push", "publish"],
         "`hf upload` of huggingface_hub publishes files; `gguf inspect --markdown` writes a model card",
     ),
-    (&["rm", "remove", "delete", "stop", "ps"], "models are files: nothing runs in the background"),
+    (&["remove", "delete"], "`gguf rm` removes stored models of the Hub"),
+    (&["stop", "ps"], "nothing runs in the background"),
     (&["create", "make"], "`gguf convert` makes a GGUF of a checkpoint"),
     (
         &["compare"],

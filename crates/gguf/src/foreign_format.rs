@@ -66,7 +66,11 @@ fn detect(start: &[u8]) -> (String, &'static str) {
         return (what, DOWNLOAD);
     }
     if is_text(start) {
-        return (format!("this is a text file, not a model: {}", line(text)), DOWNLOAD);
+        // The beginning of a file can be a secret; the message of a server is a sentence.
+        return match is_sentence(text) {
+            true => (format!("this is a text file, not a model: {}", line(text)), DOWNLOAD),
+            false => is("this is a text file, not a model", "specify a GGUF file"),
+        };
     }
     is(
         "the file does not start with the magic GGUF",
@@ -87,6 +91,15 @@ fn is_text(bytes: &[u8]) -> bool {
     !valid.is_empty() && valid.chars().all(|c| !c.is_control() || c.is_ascii_whitespace())
 }
 
+/// Whether a text is a single short line of words.
+fn is_sentence(text: &str) -> bool {
+    const LONGEST: usize = 120;
+    let line = text.trim_end();
+    line.len() <= LONGEST
+        && line.contains(' ')
+        && line.chars().all(|c| c.is_alphabetic() || " .,'\"-".contains(c))
+}
+
 /// Returns the beginning of a text in one line.
 fn line(text: &str) -> String {
     const SHOWN: usize = 80;
@@ -105,7 +118,7 @@ mod tests {
     fn known_formats_are_detected() {
         let zip = b"PK\x03\x04 and so on";
         let safetensors = b"\x40\0\0\0\0\0\0\0{\"a\":{}}";
-        let cases: [(&[u8], &str); 15] = [
+        let cases: [(&[u8], &str); 16] = [
             (b"<!DOCTYPE html>\n<html>", "HTML page"),
             (b"\xef\xbb\xbf\n <HTML lang=en>", "HTML page"),
             (b"<?xml version=\"1.0\"?><Error/>", "XML document"),
@@ -117,6 +130,7 @@ mod tests {
             (b"Entry not found", "this is a text file, not a model: Entry not found"),
             (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
             (b"versatile", "this is a text"),
+            (b"user:secret", "this is a text file, not a model"),
             (safetensors, "safetensors file"),
             (zip, "zip archive"),
             (b"\x1f\x8b\x08\0\0\0", "compressed"),
@@ -128,6 +142,7 @@ mod tests {
         for (bytes, expected) in cases {
             let message = finding(bytes).message;
             assert!(message.contains(expected), "{message}, not {expected}");
+            assert!(!message.contains("secret"), "{message}");
         }
         // A text that is truncated within a character is a text.
         assert!(

@@ -13,13 +13,15 @@ pub struct SelectModelError {
     pub place: String,
     /// First file of each candidate model.
     pub names: Vec<String>,
+    /// Requested part that no name contains.
+    pub missing: Option<String>,
 }
 
 impl fmt::Display for SelectModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Maximum number of listed names: directories can have thousands.
         const SHOWN: usize = 30;
-        let Self { place, names } = self;
+        let Self { place, names, missing } = self;
         if names.is_empty() {
             return write!(f, "no GGUF file at {place}");
         }
@@ -30,7 +32,14 @@ impl fmt::Display for SelectModelError {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        write!(f, "{} models at {place}: {}{more}; name one of them", names.len(), shown.join(", "))
+        let shown = shown.join(", ");
+        match missing {
+            Some(part) => {
+                let part = part.replace(char::is_control, "\u{fffd}");
+                write!(f, "no model at {place} has `{part}` in its name; there are {shown}{more}")
+            }
+            None => write!(f, "{} models at {place}: {shown}{more}; name one of them", names.len()),
+        }
     }
 }
 
@@ -68,6 +77,7 @@ pub fn select_model(
         }
     }
     let models: Vec<String> = models.into_values().collect();
+    let requested = part;
     let part = part.to_lowercase();
     let matches = |test: fn(&str, &str) -> bool| {
         let matching =
@@ -84,10 +94,11 @@ pub fn select_model(
     match <[String; 1]>::try_from(matching) {
         Ok([only]) => Ok(only),
         // If no name contains `part`, list all models.
-        Err(matching) => Err(SelectModelError {
-            place,
-            names: if matching.is_empty() { models } else { matching },
-        }),
+        Err(matching) if matching.is_empty() => {
+            let missing = Some(requested.to_owned()).filter(|part| !part.is_empty());
+            Err(SelectModelError { place, names: models, missing })
+        }
+        Err(names) => Err(SelectModelError { place, names, missing: None }),
     }
 }
 
@@ -108,6 +119,16 @@ fn has_word(name: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_missing_type_is_named() {
+        let names = ["a-Q4_K_M.gguf", "a-Q8_0.gguf"].map(str::to_owned);
+        let message = select_model("hf:o/r".to_owned(), names, "Q5_0").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "no model at hf:o/r has `Q5_0` in its name; there are a-Q4_K_M.gguf, a-Q8_0.gguf"
+        );
+    }
+
     fn select(names: &[&str], part: &str) -> String {
         let names = names.iter().map(|name| (*name).to_owned());
         select_model("here".into(), names, part).unwrap_or_else(|error| error.to_string())
@@ -121,7 +142,6 @@ mod tests {
         assert_eq!(select(&two, "q8_0"), "m-Q8_0.gguf");
         let ambiguous = "2 models at here: m-Q4_K_M.gguf, m-Q8_0.gguf; name one of them";
         assert_eq!(select(&two, ""), ambiguous);
-        assert_eq!(select(&two, "F16"), ambiguous);
         let floats = ["m-BF16.gguf", "m-F16.gguf", "UD/m-Q4_K_XL.gguf"];
         assert_eq!(select(&floats, "f16"), "m-F16.gguf");
         assert_eq!(select(&floats, "q4_k"), "UD/m-Q4_K_XL.gguf");

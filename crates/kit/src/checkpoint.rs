@@ -10,6 +10,7 @@ use gguf_remote::{Location, RemoteOptions, RepositoryFiles};
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::model::explained;
 use gguf_store::digest::sha256;
 use gguf_store::scratch::{self, outside};
 
@@ -37,8 +38,9 @@ impl Opened {
     pub fn open(source: &str) -> Result<Self, Error> {
         match Location::parse(source)? {
             Location::Path(dir) => {
-                let (checkpoint, source) = (Checkpoint::open(&dir)?, source.to_owned());
-                Ok(Self { checkpoint, dir, source, temporary: None })
+                let checkpoint =
+                    Checkpoint::open(&dir).map_err(|error| explained(error, source))?;
+                Ok(Self { checkpoint, dir, source: source.to_owned(), temporary: None })
             }
             _ => {
                 let files = RepositoryFiles::list(source, RemoteOptions::from_env())?;

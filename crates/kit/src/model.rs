@@ -27,7 +27,8 @@ impl Opened {
     fn open(source: &str) -> Result<Self, Error> {
         let location = Location::parse(source)?;
         if let Location::Path(path) = &location {
-            return Ok(Self { model: Model::open(path)?, transferred: None });
+            let model = Model::open(path).map_err(|error| explained(error, source))?;
+            return Ok(Self { model, transferred: None });
         }
         let files = Files::at(location, None)?;
         Ok(Self { model: files.model()?, transferred: files.transferred() })
@@ -52,4 +53,31 @@ impl Opened {
     pub fn transferred(&self) -> Option<u64> {
         Some(self.transferred.as_ref()?.iter().map(Transferred::bytes).sum())
     }
+}
+
+/// Says what a path is that names no GGUF: a checkpoint, or a repository of the Hub.
+pub(crate) fn explained(error: Error, source: &str) -> Error {
+    let path = Path::new(source);
+    if path.is_dir() && path.join("config.json").is_file() && error.code() == "model-missing" {
+        let what = format!("{source} is a checkpoint, and this needs a GGUF");
+        let help = format!("convert it: `gguf convert {source} -o model.gguf`");
+        return Error::request("model-missing", what, help);
+    }
+    match hub_name(source) {
+        Some(name) if !path.exists() => {
+            let help = format!("a model of the Hub is named `hf:{name}`");
+            Error::request("model-missing", format!("there is no file {source}"), help)
+        }
+        _ => error,
+    }
+}
+
+/// Returns the name of a repository, if a path has its form: an owner and a model, and maybe a type.
+fn hub_name(source: &str) -> Option<&str> {
+    let (owner, model) = source.split_once('/')?;
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:@".contains(c))
+    };
+    (is_part(owner) && is_part(model) && !model.to_lowercase().ends_with(".gguf")).then_some(source)
 }

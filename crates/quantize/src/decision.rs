@@ -1,5 +1,7 @@
 //! The recipe's decisions for the tensors of a job.
 
+use std::collections::BTreeMap;
+
 use gguf::{Error, Metadata, TensorType};
 use gguf_pipeline::Tensor;
 
@@ -42,15 +44,7 @@ pub fn decide(
         }
     });
     let plan = recipe::plan(target, &model, tensors, options)?;
-    let notes = plan.tensors.iter().filter_map(|tensor| match tensor.reason {
-        Reason::Fallback { intended } => Some(format!(
-            "`{}` becomes {} instead of {intended}: its row size {} is not a multiple of the block size",
-            tensor.source.name,
-            tensor.target,
-            tensor.source.shape.first().copied().unwrap_or(1),
-        )),
-        _ => None,
-    });
+    let notes = fallbacks(&plan.tensors);
     // `COPY` assigns no types.
     let unmatched = match target {
         Target::Copy => None,
@@ -63,4 +57,36 @@ pub fn decide(
         free: matches!(tensor.reason, Reason::Recipe | Reason::Fallback { .. }),
     };
     Ok((plan.tensors.iter().map(decision).collect(), notes))
+}
+
+/// Returns one note per row size for the tensors that cannot have the type of the recipe.
+fn fallbacks(tensors: &[PlannedTensor]) -> Vec<String> {
+    let mut by_size: BTreeMap<u64, Vec<(&PlannedTensor, TensorType)>> = BTreeMap::new();
+    for tensor in tensors {
+        if let Reason::Fallback { intended } = tensor.reason {
+            let size = tensor.source.shape.first().copied().unwrap_or(1);
+            by_size.entry(size).or_default().push((tensor, intended));
+        }
+    }
+    let note = |(size, group): (u64, Vec<(&PlannedTensor, TensorType)>)| {
+        if let [(tensor, intended)] = &group[..] {
+            return format!(
+                "`{}` becomes {} instead of {intended}: its row size {size} is not a multiple of the block size",
+                tensor.source.name, tensor.target,
+            );
+        }
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (tensor, intended) in &group {
+            *counts.entry(format!("{} instead of {intended}", tensor.target)).or_default() += 1;
+        }
+        let counts: Vec<_> =
+            counts.iter().map(|(change, count)| format!("{change} ({count})")).collect();
+        format!(
+            "{} of {} tensors have rows of {size} elements, which is not a multiple of the block size: {}",
+            group.len(),
+            tensors.len(),
+            counts.join(", ")
+        )
+    };
+    by_size.into_iter().map(note).collect()
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::flag::{Flag, Handling};
 use super::shared_flags::GROUPS;
-use super::{PROGRAMS, Program, environment};
+use super::{PROGRAMS, Program, environment, quantize};
 
 impl Program {
     /// Returns the usage line.
@@ -35,6 +35,9 @@ impl Program {
             );
         }
         let name = self.name;
+        if std::ptr::eq(self, &quantize::PROGRAM) {
+            let _ = write!(text, "\n{}", crate::outtype::table());
+        }
         let _ = write!(text, "\nExample:\n  {name} {}\n", self.example);
         text
     }

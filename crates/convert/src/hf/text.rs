@@ -235,11 +235,12 @@ pub(crate) fn find_converter(
         let names = checkpoint.entries.iter().map(|entry| entry.name.as_str());
         let help = match &converters::classes_with_tensors(config, names)[..] {
             [] => format!("known classes are {}", converters::classes().join(", ")),
-            alike => format!(
-                "its tensors have the names of {0}; if the model computes the same, convert with \
-                 `--like {1}`",
-                alike.join(", "),
-                alike[0]
+            [only] => format!(
+                "its tensors have the names of {only}; if it computes the same, convert with `--like {only}`"
+            ),
+            [first, others @ ..] => format!(
+                "its tensors have the names of {first}; if it computes the same, convert with `--like {first}`. {}",
+                others_alike(others)
             ),
         };
         Error::input(
@@ -249,6 +250,16 @@ pub(crate) fn find_converter(
             help,
         )
     })
+}
+
+/// Names some of the other classes with tensors of the same names.
+fn others_alike(classes: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let names = classes[..classes.len().min(SHOWN)].join(", ");
+    match classes.len().saturating_sub(SHOWN) {
+        0 => format!("So have those of {names}"),
+        more => format!("So have those of {names} and {more} other classes"),
+    }
 }
 
 /// Copies the token embedding to the output projection if the embeddings are tied and the architecture requires

@@ -325,10 +325,12 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     let progress = Progress::of_prompt();
     let mut out = std::io::stdout().lock();
     let mut fault = None;
+    let mut has_text = false;
     let mut read = |text: &str| {
         if as_json {
             return ControlFlow::Continue(());
         }
+        has_text = true;
         fault =
             out.write_all(terminal::printable(text).as_bytes()).and_then(|()| out.flush()).err();
         if fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -336,8 +338,12 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     let started = Instant::now();
     let Session { running, tokenizer, generation, .. } = session;
     let metadata = &running.metadata;
-    let answer =
-        generate(&mut context, tokenizer, metadata, ids, generation, &mut read, &progress)?;
+    let answer = generate(&mut context, tokenizer, metadata, ids, generation, &mut read, &progress);
+    if answer.is_err() && has_text {
+        // The message begins a line.
+        writeln!(out)?;
+    }
+    let answer = answer?;
     let seconds = started.elapsed().as_secs_f64();
     progress.finish();
     if let Some(fault) = fault {

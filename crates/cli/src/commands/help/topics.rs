@@ -72,13 +72,14 @@ fn locations() -> String {
         ("s3://bucket/key", "an object (also gs:// and az://), as input or output"),
     ];
     rows("Locations of models:\n\n", FORMS)
-        + "\nRemote files are not cached on disk, except by `gguf view`. Credentials are read from the\nenvironment: gguf help environment\n"
+        + "\nCommands that run a model download it from the Hub once (`gguf pull`, `gguf list`); other commands read\nonly what they need. Credentials are read from the\nenvironment: gguf help environment\n"
 }
 
 /// Lists environment variables.
 fn environment() -> String {
     const VARIABLES: &[(&str, &str)] = &[
         ("HF_TOKEN", "Hugging Face token, sent to the Hub only"),
+        ("HF_HOME, HF_HUB_CACHE", "directories in which models of the Hub are stored"),
         ("HF_ENDPOINT", "URL of the Hub [default: https://huggingface.co]"),
         ("SSL_CERT_FILE", "CA certificates to use instead of the built-in ones"),
         ("AWS_*, GOOGLE_*, AZURE_*", "credentials and regions of object stores"),

@@ -163,6 +163,48 @@ fn fallback_types_are_reported() {
     assert!(stderr.contains("`blk.0.ffn_up.weight` becomes Q5_0 instead of Q4_K"), "{stderr}");
 }
 
+/// Tensors of one kind are one note.
+#[test]
+fn many_fallback_types_are_one_note() {
+    let dir = Dir::new();
+    let (odd, out) = (dir.path("odd.gguf"), dir.path("out.gguf"));
+    let mut draft = gguf::RawHeader::default();
+    draft.metadata.set("general.architecture", "unheard-of");
+    for layer in 0..7 {
+        draft.tensors.push(gguf::TensorInfo {
+            name: format!("blk.{layer}.ffn_up.weight"),
+            shape: gguf::Shape::new(&[96, 4]).unwrap(),
+            tensor_type: gguf::TensorType::F32,
+            offset: 0,
+            opaque_len: None,
+        });
+    }
+    draft.lay_out().unwrap();
+    let mut file = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();
+    file.extend([0; 7 * 96 * 4 * 4]);
+    std::fs::write(&odd, file).unwrap();
+    let output = gguf(&["quantize", &odd, &out, "q4_k_s"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!(stderr.matches("note:").count(), 1, "{stderr}");
+    assert!(stderr.contains("7 of 7 tensors have rows of 96 elements"), "{stderr}");
+    assert!(stderr.contains("Q5_0 instead of Q4_K (7)"), "{stderr}");
+}
+
+#[test]
+fn names_that_are_no_files_are_explained() {
+    fails(&["inspect", "Qwen/Qwen3-0.6B"], 2, &["`hf:Qwen/Qwen3-0.6B`"]);
+    fails(&["convert", "Qwen/Qwen3-0.6B", "-o", "x.gguf"], 2, &["`hf:Qwen/Qwen3-0.6B`"]);
+    fails(&["inspect", "org/model.gguf"], 3, &["org/model.gguf"]);
+    fails(&["generate", MODEL, "-p", "a"], 2, &["is a checkpoint", "`gguf convert "]);
+}
+
+#[test]
+fn the_help_of_llama_quantize_lists_the_types() {
+    let help = succeeds(&["llama-quantize", "--help"]);
+    assert!(help.contains("Q4_K_M") && help.contains("IQ2_XXS"), "{help}");
+}
+
 /// Returns a model of an unknown architecture with a single matrix.
 fn one_matrix(columns: u64, rows: u64) -> Vec<u8> {
     let mut draft = gguf::RawHeader::default();

@@ -38,10 +38,10 @@ fn flags_of_llama_cli_are_translated() {
 #[test]
 fn guesses_at_commands_get_an_answer() {
     for (guess, tip) in [
-        ("pull", "hf:org/repo"),
+        ("download", "gguf pull hf:org/repo"),
         ("serve", "llama-server"),
         ("upload", "hf upload"),
-        ("list", "gguf inspect"),
+        ("models", "gguf list"),
         ("hf:org/repo", "gguf inspect hf:org/repo"),
     ] {
         fails(&[guess], 2, &[tip]);
@@ -54,7 +54,7 @@ fn guesses_at_commands_get_an_answer() {
 fn numbers_are_explained_in_words() {
     for (words, part) in [
         (&["quantize", "a.gguf", "b.gguf", "q8_0", "-t", "two"][..], "expected a whole number"),
-        (&["quantize", "a.gguf", "b.gguf", "q8_0", "-t", "0"], "at least 1"),
+        (&["imatrix", "-m", "a.gguf", "-f", "x", "-o", "y", "--chunks", "0"], "at least 1"),
         (&["generate", "a.gguf", "-p", "a", "--temp", "x"], "expected a number"),
         (&["generate", "a.gguf", "-p", "a", "-n", "99999999999999999999999"], "too large"),
     ] {
