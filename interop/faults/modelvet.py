@@ -4,7 +4,7 @@ Usage: python3 interop/faults/modelvet.py GGUF_BINARY [--count N] [--seed S] [--
 
 Makes N damaged copies (default: 10000) of small GGUF files: the demo model of `testdata` in three types, a split
 model, and the files of --start that modelvet accepts (default: all of the reference data). A copy has a changed field, changed,
-added or removed bytes, an entry twice, or another end. Both programs judge every copy. Where only one of them refuses it, the finding
+added or removed bytes, an entry twice, or another end. Both programs check every copy. Where only one of them refuses it, the finding
 of `gguf` and the violation of modelvet must be in the tables of this script, with the reason. Other differences make the exit code 1;
 --keep writes one file of each. Needs modelvet.
 """
@@ -208,7 +208,7 @@ def damaged(seed, number):
     return start.name, bytes(data)
 
 
-def judge(binary, paths):
+def verdicts(binary, paths):
     """Returns the findings of `gguf check` by path."""
     done = subprocess.run([binary, "check", "--no-data", "--json", *map(str, paths)], capture_output=True, text=True)
     found = {}
@@ -267,7 +267,7 @@ def batch(job):
             path = Path(folder) / f"{number}.gguf"
             path.write_bytes(data)
             made[path] = (number, name, data)
-        found = judge(binary, list(made))
+        found = verdicts(binary, list(made))
         for path, (number, name, data) in made.items():
             report = modelvet.verify_gguf(data)
             violation = report.violation_name.removeprefix("MVET_V_")

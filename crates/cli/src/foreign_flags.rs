@@ -23,6 +23,25 @@ const RUN: &[&str] = &[
 /// Commands that write text.
 const TEXT: &[&str] = &["generate", "chat"];
 
+/// Commands whose first argument is the model.
+const MODEL_FIRST: &[&str] = &[
+    "embed",
+    "logits",
+    "perplexity",
+    "divergence",
+    "quality",
+    "sensitivity",
+    "imatrix",
+    "bench",
+    "transcribe",
+    "tokenize",
+    "detokenize",
+    "chat-template",
+    "inspect",
+    "check",
+    "view",
+];
+
 /// Meaning of a foreign flag.
 #[derive(Clone, Copy)]
 enum Meaning {
@@ -30,6 +49,8 @@ enum Meaning {
     Flag(&'static str),
     /// The model: the value with this prefix.
     Model(&'static str),
+    /// The value stands without a flag.
+    Positional,
     /// A flag and its value without effect, said with the reason unless it only concerns the other program.
     Nothing(Option<&'static str>),
     /// A flag whose value is the default if it is negative.
@@ -38,7 +59,7 @@ enum Meaning {
     Positive,
 }
 
-use Meaning::{Flag, Model, Nothing, Positive, Unlimited};
+use Meaning::{Flag, Model, Nothing, Positional, Positive, Unlimited};
 
 const CPU: Option<&str> = Some("models run on the CPU");
 const OWN: Option<&str> = None;
@@ -47,6 +68,7 @@ const OWN: Option<&str> = None;
 const TRANSLATIONS: &[(&[&str], &[&str], usize, Meaning)] = &[
     (&["-hf", "-hfr", "--hf-repo"], TEXT, 1, Model("hf:")),
     (&["-mu", "--model-url"], TEXT, 1, Model("")),
+    (&["-m", "--model"], MODEL_FIRST, 1, Positional),
     (&["-ngl", "--n-gpu-layers", "--gpu-layers"], RUN, 1, Nothing(CPU)),
     (
         &["-dev", "--device", "-sm", "--split-mode", "-ts", "--tensor-split", "-mg", "--main-gpu"],
@@ -126,6 +148,7 @@ pub fn translate(words: Vec<OsString>) -> Vec<OsString> {
                 let prefix = if value.starts_with(prefix) { "" } else { prefix };
                 translated.extend(["-m".into(), format!("{prefix}{value}").into()]);
             }
+            (Positional, value) => translated.extend(value),
             (Nothing(None), _) => {}
             (Nothing(Some(reason)), _) => {
                 terminal::note(format!("`{text}` has no effect: {reason}"))

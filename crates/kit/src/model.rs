@@ -79,5 +79,7 @@ fn hub_name(source: &str) -> Option<&str> {
         part.starts_with(|c: char| c.is_ascii_alphanumeric())
             && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:@".contains(c))
     };
-    (is_part(owner) && is_part(model) && !model.to_lowercase().ends_with(".gguf")).then_some(source)
+    let is_file = |part: &str| part.to_lowercase().ends_with(".gguf");
+    let is_name = is_part(owner) && is_part(model) && !is_file(owner) && !is_file(model);
+    (is_name && !Path::new(owner).exists()).then_some(source)
 }

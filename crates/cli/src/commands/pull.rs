@@ -13,7 +13,7 @@ use crate::{document, downloads, listing, terminal};
 /// It is stored where the Python package huggingface_hub stores it, and shared with it. Commands that run a model download it
 /// themselves; commands that only read headers do not.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  gguf pull hf:HuggingFaceTB/SmolLM2-135M-Instruct-GGUF:Q8_0")]
+#[command(after_help = "Example:\n  gguf pull hf:HuggingFaceTB/SmolLM2-135M-Instruct-GGUF:Q4_K_M")]
 pub struct PullArgs {
     /// Model: hf:org/repo, hf:org/repo:TYPE or hf:org/repo:file.gguf, with @revision if wanted.
     source: String,

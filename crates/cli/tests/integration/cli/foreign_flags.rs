@@ -4,7 +4,8 @@ use crate::cli::support::{Dir, fails, json, succeeds};
 
 #[test]
 fn flags_of_other_programs_get_a_tip() {
-    fails(&["bench", "-m", "x.gguf"], 2, &["'-m'", "positional argument"]);
+    fails(&["bench", "-m", "x.gguf"], 3, &["cannot open x.gguf"]);
+    fails(&["graph", "-m", "x.gguf"], 2, &["'-m'", "positional argument"]);
     fails(
         &["generate", "x.gguf", "-p", "a", "-ngl", "99"],
         3,
@@ -54,7 +55,7 @@ fn guesses_at_commands_get_an_answer() {
 fn numbers_are_explained_in_words() {
     for (words, part) in [
         (&["quantize", "a.gguf", "b.gguf", "q8_0", "-t", "two"][..], "expected a whole number"),
-        (&["imatrix", "-m", "a.gguf", "-f", "x", "-o", "y", "--chunks", "0"], "at least 1"),
+        (&["imatrix", "-m", "a.gguf", "-f", "x", "-o", "y", "--ctx-size", "0"], "at least 1"),
         (&["generate", "a.gguf", "-p", "a", "--temp", "x"], "expected a number"),
         (&["generate", "a.gguf", "-p", "a", "-n", "99999999999999999999999"], "too large"),
     ] {

@@ -53,6 +53,7 @@ const COMMANDS: &[&str] = &[
     "inspect F16 --json --memory --values token_embd.weight:2",
     "inspect F16 --json --tensors --diffable",
     "inspect CHECKPOINT --json",
+    "list --json",
     "check F16 --json",
     "check F16 --json --data --strict",
     "check BAD --json",

@@ -36,8 +36,8 @@ fn templates_are_compared_with_the_base_model() {
     let end = "{% if add_generation_prompt %}\n<s>\n{% endif %}";
     let template =
         |turn: &str| format!("{{% for m in messages %}}\n{turn}</s>\n{{% endfor %}}{end}");
-    fs::write(&ours, template("{{ m.content }}")).unwrap();
-    fs::write(&base, template("{{ m.role ~ m.content }}")).unwrap();
+    fs::write(&ours, template("{{ m.content or '' }}")).unwrap();
+    fs::write(&base, template("{{ m.role ~ (m.content or '') }}")).unwrap();
     succeeds(&["edit", &model, "--chat-template-file", &ours, "-o", &made]);
     assert_eq!(scan(&[&made, "--template-of", &ours]), (vec![], Some(0)));
     assert_eq!(scan(&[&made, "--template-of", &made]), (vec![], Some(0)));

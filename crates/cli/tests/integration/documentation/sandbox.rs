@@ -14,12 +14,13 @@ pub fn gguf(words: &str) -> Output {
     Command::new(GGUF).args(words.split_whitespace()).env("COLUMNS", "1000").output().unwrap()
 }
 
-/// Stops the viewer after some seconds, and opens no browser.
+/// Stops the viewer after some seconds, and opens no browser; stores a model before it is removed.
 const SHOWN_FOR_A_WHILE: &str = r#"
 gguf() {
     case " $* " in
         *" --export "*) command gguf "$@" ;;
         " view "*" --no-open "*) timeout 10 gguf "$@" || [ $? = 124 ] ;;
+        " rm hf:"*) command gguf pull "${2%:*}:Q4_K_M"; command gguf "$@" ;;
         " view "*) timeout 3 gguf "$@" --no-open || [ $? = 124 ] ;;
         *) command gguf "$@" ;;
     esac

@@ -12,7 +12,7 @@ use crate::outputs::writers::{Files, IN_PLACE, WRITERS, Writer, files, gguf, wor
 
 /// Number of failing calls per command and fault, evenly chosen; `.ci/full faults` sets more.
 fn faulty() -> usize {
-    std::env::var("GGUF_TEST_FAULTS").ok().and_then(|count| count.parse().ok()).unwrap_or(5)
+    std::env::var("GGUF_TEST_FAULTS").ok().and_then(|count| count.parse().ok()).unwrap_or(2)
 }
 
 /// All faults.
