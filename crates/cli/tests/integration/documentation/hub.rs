@@ -33,7 +33,9 @@ fn start() -> Server {
         }
         match file(request.path.rsplit('/').next().unwrap()) {
             // The ETag identifies the file.
-            Ok(bytes) => Reply::range(request, &bytes).header("ETag", "\"1\""),
+            Ok(bytes) => Reply::range(request, &bytes)
+                .header("ETag", "\"1\"")
+                .header("X-Repo-Commit", &"c".repeat(40)),
             Err(_) => Reply::status(404),
         }
     })

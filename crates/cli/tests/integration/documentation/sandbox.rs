@@ -20,7 +20,7 @@ gguf() {
     case " $* " in
         *" --export "*) command gguf "$@" ;;
         " view "*" --no-open "*) timeout 10 gguf "$@" || [ $? = 124 ] ;;
-        " rm hf:"*) command gguf pull "${2%:*}:Q4_K_M"; command gguf "$@" ;;
+        " rm hf:"*) command gguf pull "$2:Q4_K_M"; command gguf "$@" ;;
         " view "*) timeout 3 gguf "$@" --no-open || [ $? = 124 ] ;;
         *) command gguf "$@" ;;
     esac
