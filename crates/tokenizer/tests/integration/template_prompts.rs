@@ -100,7 +100,7 @@ fn templates_of_other_models_are_found() {
         (chatml(LLAMA_3), "`<|start_header_id|>` and 2 more"),
         // Answers do not end in a vocabulary without added tokens.
         (llama_2(CHATML), "`<|im_start|>` and 1 more"),
-        (chatml(ZEPHYR), "`<|user|>` and 1 more"),
+        (chatml(ZEPHYR), "`<|user|>` and 3 more"),
         (
             chatml(
                 "{% for m in messages %}<start_of_turn>{{ m.content }}<end_of_turn>{% endfor %}",
