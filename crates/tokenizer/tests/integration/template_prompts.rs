@@ -116,6 +116,16 @@ fn templates_of_other_models_are_found() {
     }
 }
 
+/// A vocabulary without a token for the role of tools is not a fault.
+#[test]
+fn tokens_of_tool_results_only_are_a_note() {
+    let special = ["<|system|>", "<|user|>", "<|assistant|>", "</s>"];
+    let findings = lint(&vocabulary(&special, &[("eos", "</s>")], ZEPHYR));
+    let finding = findings.iter().find(|one| one.code == "template-token-missing").unwrap();
+    assert_eq!(finding.severity, Severity::Info, "{finding}");
+    assert!(finding.message.contains("`<|tool|>`"), "{finding}");
+}
+
 #[test]
 fn the_end_of_answers_is_compared_with_end_tokens() {
     const EOS: &str = "tokenizer.ggml.eos_token_id";

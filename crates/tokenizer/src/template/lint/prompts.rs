@@ -210,6 +210,10 @@ impl<'p> Prompts<'p> {
             }
         }
         let first = *missing.first()?;
+        // A template that writes any role as a marker also writes that of tools.
+        let calls = [self.call, self.call_with_text];
+        let others = self.all().into_iter().filter(|text| !calls.contains(text)).flatten();
+        let only_in_calls = !others.flat_map(markers).any(|marker| missing.contains(&marker));
         let more = match missing.len() {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
@@ -217,7 +221,7 @@ impl<'p> Prompts<'p> {
         // A model without further control tokens was trained with markers of ordinary text, if its answers end.
         let ends = self.after_answer().and_then(marker_at_start);
         let stops = ends.is_none_or(|end| special.contains(end));
-        let severity = match stops && !special.has_more_than_roles() {
+        let severity = match only_in_calls || stops && !special.has_more_than_roles() {
             true => Severity::Info,
             false => Severity::Warning,
         };
