@@ -1,9 +1,10 @@
 //! Files of a model with their headers in memory and tensor data read on demand.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Bytes, Finding, Gguf, Limits, NameShard, shard_keys};
+use gguf::{Bytes, Finding, Gguf, Limits, Metadata, NameShard, Sink, Subject, shard_keys};
 use gguf_remote::{BlockCache, Cache, Location, RemoteOptions, Transferred};
 use gguf_store::{FileState, Model, ModelFile, ReadFile, ShardSet, Source, byte_parts};
 use gguf_tokenizer::template::Renderer;
@@ -105,6 +106,19 @@ impl Files {
         Ok(findings)
     }
 
+    /// Returns the findings of a scan of the chat templates and the vocabulary for manipulation.
+    ///
+    /// # Errors
+    /// If chat templates cannot be rendered.
+    pub fn scan(&self, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
+        // All shards have the keys of the model, or only the first has them.
+        let Some(first) = self.files.first() else { return Ok(Vec::new()) };
+        match first.metadata() {
+            Some(metadata) => gguf_scan::scan_metadata(&metadata, renderer),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the traffic of remote files so far.
     pub fn traffic(&self) -> Traffic {
         let remote = self.files.iter().filter_map(|file| Some(&file.remote.as_ref()?.1));
@@ -149,6 +163,13 @@ impl HeldFile {
     pub fn gguf(&self) -> Result<Gguf, Error> {
         Gguf::read_header(&self.header, self.source.byte_len(), Limits::default())
             .map_err(|error| byte_parts::explain_error(error, &self.name).in_file(&self.name))
+    }
+
+    /// Returns the metadata, also of a header that breaks rules.
+    pub(crate) fn metadata(&self) -> Option<Metadata> {
+        let no_rules = |_: &Subject, _: &mut dyn Sink| ControlFlow::Continue(());
+        let (_, header) = gguf::check_header_with(&self.header, self.source.byte_len(), no_rules);
+        header.map(|header| header.metadata)
     }
 
     fn open_local(path: &Path) -> Result<Self, Error> {

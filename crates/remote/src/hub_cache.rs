@@ -8,6 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gguf::NameShard;
 use gguf_store::digest::hex;
@@ -25,10 +26,15 @@ use crate::select::select;
 /// Bytes per read of a download.
 const CHUNK: usize = 8 << 20;
 
+/// Longest time for a connection if the model is stored.
+const STORED_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The cache directory.
 #[derive(Clone, Debug)]
 pub struct HubCache {
     directory: PathBuf,
+    /// Whether only stored models are used.
+    is_offline: bool,
 }
 
 /// A stored file.
@@ -48,7 +54,7 @@ pub struct StoredFile {
 
 impl HubCache {
     /// Returns the cache of `huggingface_hub`: `HF_HUB_CACHE`, `HF_HOME/hub`, `XDG_CACHE_HOME/huggingface/hub` or
-    /// `~/.cache/huggingface/hub`; `None` without a home directory.
+    /// `~/.cache/huggingface/hub`; `None` without a home directory. With `HF_HUB_OFFLINE` only stored models are used.
     pub fn from_env() -> Option<Self> {
         let variable =
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -59,12 +65,14 @@ impl HubCache {
             .or_else(|| {
                 Some(std::env::home_dir()?.join(".cache").join("huggingface").join("hub"))
             })?;
-        Some(Self { directory })
+        let offline = std::env::var("HF_HUB_OFFLINE").unwrap_or_default().to_uppercase();
+        let is_offline = ["1", "ON", "YES", "TRUE"].contains(&offline.trim());
+        Some(Self { directory, is_offline })
     }
 
     /// Returns the cache in a directory, which need not exist.
     pub fn at(directory: PathBuf) -> Self {
-        Self { directory }
+        Self { directory, is_offline: false }
     }
 
     /// Returns the path of a model: the first shard if it is split. Downloads what is not stored; without a connection, a
@@ -78,13 +86,29 @@ impl HubCache {
         options: RemoteOptions,
         progress: &dyn Progress,
     ) -> Result<PathBuf, Error> {
-        let client = Arc::new(Client::new(options)?);
         require_safe(&repository.name)?;
         require_safe(&repository.revision)?;
-        let found = hub::find(&client, repository);
-        let file = match found {
+        let stored = self.stored(repository);
+        if self.is_offline {
+            return stored.ok_or_else(|| {
+                let what =
+                    format!("hf:{} is not stored, and HF_HUB_OFFLINE is set", repository.name);
+                let help = "unset it to download the model; `gguf list` lists what is stored";
+                gguf::Error::request("model-missing", what, help).into()
+            });
+        }
+        let client = Arc::new(Client::new(options.clone())?);
+        // Nobody waits long for a server that is not needed.
+        let asked = match stored {
+            Some(_) => {
+                let connect_timeout = options.connect_timeout.min(STORED_TIMEOUT);
+                Arc::new(Client::new(RemoteOptions { attempts: 1, connect_timeout, ..options })?)
+            }
+            None => client.clone(),
+        };
+        let file = match hub::find(&asked, repository) {
             Ok(file) => file,
-            Err(error) if is_offline(&error) => return self.stored(repository).ok_or(error),
+            Err(error) if is_offline(&error) => return stored.ok_or(error),
             Err(error) => return Err(error),
         };
         let mut revision = repository.revision.clone();

@@ -2,16 +2,19 @@
 
 use std::io::Write;
 
+use gguf::Severity;
+use gguf_kit::Files;
 use gguf_remote::{HubCache, Location, StoredFile};
 use serde_json::json;
 
+use crate::commands::render_template;
 use crate::failure::Failure;
 use crate::{document, downloads, listing, terminal};
 
 /// Download a model of the Hugging Face Hub.
 ///
 /// It is stored where the Python package huggingface_hub stores it, and shared with it. Commands that run a model download it
-/// themselves; commands that only read headers do not.
+/// themselves; commands that only read headers do not. The model is scanned for manipulation, as by `gguf check --scan`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf pull hf:HuggingFaceTB/SmolLM2-135M-Instruct-GGUF:Q4_K_M")]
 pub struct PullArgs {
@@ -37,7 +40,7 @@ pub struct RemoveArgs {
 }
 
 pub fn pull(args: &PullArgs) -> Result<(), Failure> {
-    let source = match args.source.contains(':') {
+    let source = match args.source.starts_with("hf:") || args.source.contains("://") {
         true => args.source.clone(),
         false => format!("hf:{}", args.source),
     };
@@ -46,7 +49,21 @@ pub fn pull(args: &PullArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(what));
     }
     let path = downloads::local(&source)?;
+    warn_of_manipulation(&path)?;
     Ok(writeln!(std::io::stdout(), "{path}")?)
+}
+
+/// Prints what a scan of the downloaded model finds.
+fn warn_of_manipulation(path: &str) -> Result<(), Failure> {
+    let findings = Files::open(path, None)?.scan(&render_template::renderer()?)?;
+    let suspicious = findings.iter().filter(|finding| finding.severity != Severity::Info);
+    for finding in suspicious.clone() {
+        terminal::warning(terminal::plain(&finding.message));
+    }
+    if suspicious.count() > 0 {
+        terminal::note(format!("`gguf check {path} --scan` has the whole report"));
+    }
+    Ok(())
 }
 
 pub fn list(args: &ListArgs) -> Result<(), Failure> {

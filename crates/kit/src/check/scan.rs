@@ -1,7 +1,6 @@
 //! Scan for manipulation, and the template of a base model.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use gguf::{Finding, Metadata};
@@ -33,16 +32,10 @@ pub(super) fn scan(
     let mut templates = Vec::new();
     if !is_checkpoint_alone(source) {
         let files = Files::open(source, None)?;
-        // All shards have the keys of the model, or only the first has them.
-        for file in files.files().iter().take(1) {
-            let no_rules = |_: &gguf::Subject, _: &mut dyn gguf::Sink| ControlFlow::Continue(());
-            let (_, header) =
-                gguf::check_header_with(file.header(), file.source().byte_len(), no_rules);
-            if let Some(header) = header {
-                findings.extend(gguf_scan::scan_metadata(&header.metadata, renderer)?);
-                templates.extend(of_metadata(&header.metadata));
-            }
-        }
+        findings.extend(files.scan(renderer)?);
+        templates.extend(
+            files.files().first().and_then(|file| file.metadata()).iter().flat_map(of_metadata),
+        );
     }
     let directory = Path::new(source);
     if directory.is_dir() && gguf_scan::is_checkpoint(directory) {

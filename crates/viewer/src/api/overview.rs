@@ -29,7 +29,9 @@ pub fn findings(request: &Request) -> ApiResult {
     let headers = match model.findings.get() {
         Some(known) => known.clone(),
         None => {
-            let found = model.files.findings(&request.session.renderer)?;
+            let renderer = &request.session.renderer;
+            let mut found = model.files.findings(renderer)?;
+            found.extend(model.files.scan(renderer)?);
             let found = findings_json(model, &found);
             model.findings.get_or_init(|| found).clone()
         }

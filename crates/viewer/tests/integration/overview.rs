@@ -1,9 +1,9 @@
 //! Summary, keys, findings, file regions and graph.
 
 use gguf_kit::summary::Summary;
-use gguf_kit::{json, memory, open};
+use gguf_kit::{memory, open};
 use gguf_runtime::CacheType;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::viewer::{Viewer, demo};
 
@@ -13,8 +13,8 @@ fn responses_equal_the_command_line() {
     let path = demo(dir.path());
     let viewer = Viewer::open(&[&path]);
     let opened = open(&path).unwrap();
-    let expected = json::summary(&Summary::of(opened.model()), &path, false);
-    assert_eq!(viewer.json("models/0/summary"), json::with_schema("inspect/2", expected));
+    let expected = gguf_kit::json::summary(&Summary::of(opened.model()), &path, false);
+    assert_eq!(viewer.json("models/0/summary"), gguf_kit::json::with_schema("inspect/2", expected));
 
     let options = memory::MemoryOptions {
         context: Some(300),
@@ -22,7 +22,7 @@ fn responses_equal_the_command_line() {
         batch: 7,
         ..Default::default()
     };
-    let expected = json::memory(&memory::estimate(opened.model(), &options).unwrap());
+    let expected = gguf_kit::json::memory(&memory::estimate(opened.model(), &options).unwrap());
     assert_eq!(viewer.json("models/0/memory?context=300&batch=7"), expected);
     viewer.assert_error("models/0/memory?kv_type=f64", 400, "request-invalid");
     viewer.assert_error("models/0/memory?context=0", 400, "request-invalid");
@@ -43,6 +43,22 @@ fn responses_equal_the_command_line() {
     let picture = viewer.get("models/0/graph.svg");
     assert_eq!((picture.status, picture.header("content-type")), (200, "image/svg+xml"));
     viewer.assert_error("models/0/graph?tokens=18446744073709551615", 400, "request-invalid");
+}
+
+#[test]
+fn findings_include_the_scan_for_manipulation() {
+    let dir = tempfile::tempdir().unwrap();
+    let viewer = Viewer::open(&[&demo(dir.path())]);
+    let codes = || -> Vec<String> {
+        let found = viewer.json("models/0/findings");
+        let codes = found["findings"].as_array().unwrap().iter();
+        codes.map(|finding| finding["code"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(!codes().iter().any(|code| code == "template-escape"));
+    let template = "{{ lipsum.__globals__ }}{{ messages[0].content }}";
+    let change = json!({ "preview": false, "chat_template": template });
+    viewer.post("models/0/edit", &change).ok();
+    assert!(codes().iter().any(|code| code == "template-escape"), "{:?}", codes());
 }
 
 #[test]

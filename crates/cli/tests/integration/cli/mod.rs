@@ -26,6 +26,7 @@ mod json_schemas;
 mod limits;
 mod lora;
 mod orphan_files;
+mod pull;
 mod quality;
 mod quantize;
 mod remote;
