@@ -269,7 +269,9 @@ fn change(
     let mut said: BTreeSet<String> = contents.iter().flat_map(|content| set(content)).collect();
     said.extend(set(USER));
     said.extend(set(REPLY));
-    let (base, text) = (&own_text(base), &own_text(&without(text, contents)));
+    // The text of the template itself can contain a short message: `z` in `analyze`.
+    let [base, text] = [base, text].map(|text| own_text(&without(text, contents)));
+    let (base, text) = (&*base, &*text);
     let (before, after) = (set(base), set(text));
     let list = |from: &str, known: &BTreeSet<String>| {
         let is_new = |part: &&str| !known.contains(&normal(part)) && !said.contains(&normal(part));

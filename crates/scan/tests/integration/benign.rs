@@ -28,6 +28,9 @@ fn ordinary_templates_have_no_findings() {
         "{% set date = strftime_now('%d %B %Y') %}Today is {{ date }}. {% for m in messages %}{{ m.content }}{% endfor %}",
         "{% for m in messages %}{% set c = m.content %}{% if '</think>' in c %}{% set c = c.split('</think>')[-1] %}\
          {% endif %}{% if c.startswith('<tool_response>') %}{{ c }}{% else %}{{ c|trim }}{% endif %}{% endfor %}",
+        // Words of its own text in short messages and in strings of the template.
+        "Analyze and prioritize. {% if tools %}{% for t in tools %}{{ t['description'] }}{% endfor %}{% endif %}\
+         <role_description>descriptions</role_description>{% for m in messages %}{{ m.role ~ m['content'] }}{% endfor %}",
     ] {
         assert_eq!(scan(&metadata(template)), [], "{template}");
     }
