@@ -35,7 +35,7 @@ fn start() -> Server {
             // The ETag identifies the file.
             Ok(bytes) => Reply::range(request, &bytes)
                 .header("ETag", "\"1\"")
-                .header("X-Repo-Commit", &"c".repeat(40)),
+                .header("X-Repo-Commit", "c".repeat(40)),
             Err(_) => Reply::status(404),
         }
     })
