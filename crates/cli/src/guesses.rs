@@ -18,7 +18,7 @@ const GUESSES: &[(&[&str], &str)] = &[
     ),
     (
         &["upload", "push", "publish"],
-        "`hf upload` of huggingface_hub publishes files; `gguf inspect --markdown` writes a model card",
+        "`hf upload` of huggingface_hub publishes files; `gguf card` writes the model card",
     ),
     (&["remove", "delete"], "`gguf rm` removes stored models of the Hub"),
     (&["stop", "ps"], "nothing runs in the background"),

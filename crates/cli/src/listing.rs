@@ -66,6 +66,11 @@ pub fn plural(count: usize, word: &str) -> String {
     }
 }
 
+/// Formats how much of a text was evaluated: `1536 tokens evaluated in 3 chunks`.
+pub fn evaluated(tokens: usize, chunks: usize) -> String {
+    format!("{} evaluated in {}", plural(tokens, "token"), plural(chunks, "chunk"))
+}
+
 /// Shortens a text to one line; templates and licenses fill pages.
 pub fn shortened(text: &str) -> String {
     const SHOWN: usize = 100;
@@ -100,7 +105,7 @@ pub fn plan_json(job: &Job, path: &Path) -> Json {
         "file": path.display().to_string(),
         "tensors": tensors,
         "parameters": elements,
-        "bytes": bytes,
+        "file_bytes": job.file_len().ok(),
         "bits_per_weight": bits_per_weight(bytes, elements),
     })
 }
@@ -108,14 +113,14 @@ pub fn plan_json(job: &Job, path: &Path) -> Json {
 /// Returns the planned output of a job as text: totals, counts by type, then one line per tensor.
 pub fn plan_text(job: &Job, output: &Path) -> String {
     let Totals { elements, stored, bytes: total } = Totals::of(job);
-    let from = if stored == total { String::new() } else { format!("{} -> ", bytes(stored)) };
+    let bits = |bytes: u64| bits_per_weight(bytes, elements);
     let all = format!(
-        "would write {}: {}, {} parameters: {from}{}, {:.2} bits per weight",
+        "would write {}: {}, {}, {} parameters, {}",
         output.display(),
+        job.file_len().map_or("?".into(), bytes),
         plural(job.items.len(), "tensor"),
         count(elements),
-        bytes(total),
-        bits_per_weight(total, elements),
+        change_of_bits(bits(stored), bits(total)),
     );
     let mut text = terminal::wrap(&all, "") + "\n\n";
     let size = |item: &Item| item.target.byte_len(&item.tensor.shape);
@@ -171,7 +176,7 @@ pub fn plans_text(plans: &[(&Job, &Path)], time: &str) -> String {
             None => format!("{only}{time}\n"),
         },
         _ => {
-            let sum = plans.iter().map(|(job, _)| Totals::of(job).bytes).sum();
+            let sum = plans.iter().filter_map(|(job, _)| job.file_len().ok()).sum();
             let files = plural(plans.len(), "file");
             format!("would write {files}: {}\n{time}\n\n{}", bytes(sum), texts.join("\n"))
         }
@@ -199,6 +204,15 @@ impl Totals {
                 bytes: sum.bytes + len(item.target),
             }
         })
+    }
+}
+
+/// Formats the bits per weight of a source and an output: `16.00 -> 4.77 bits per weight`, or one number if both are equal.
+pub fn change_of_bits(before: f64, after: f64) -> String {
+    let [before, after] = [before, after].map(|bits| format!("{bits:.2}"));
+    match before == after {
+        true => format!("{after} bits per weight"),
+        false => format!("{before} -> {after} bits per weight"),
     }
 }
 

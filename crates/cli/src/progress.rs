@@ -6,23 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use crate::quiet;
+use crate::{listing, quiet};
+
+/// Elapsed time after which the bar is shown.
+const DELAY: Duration = Duration::from_secs(1);
 
 /// Counts bytes, or tokens.
 pub struct Progress {
     bar: ProgressBar,
-    started: Mutex<Instant>,
+    rate: Arc<Mutex<Rate>>,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Progress {
     /// Counts bytes.
     pub fn new() -> Self {
-        Self::with(
-            "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {left}",
-        )
+        Self::with("{msg} {wide_bar} {done}/{all} {rate} {left}")
     }
 
     /// Shows a percentage: counts tokens, or bytes while a checkpoint is converted.
@@ -37,11 +38,29 @@ impl Progress {
 
     fn with(template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let rate = Arc::new(Mutex::new(Rate::new(0)));
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.with_key("left", time_left));
+            let bytes = |of: fn(&ProgressState) -> u64| {
+                move |state: &ProgressState, out: &mut dyn Write| {
+                    let _ = out.write_str(&listing::bytes(of(state)));
+                }
+            };
+            let of_rate = |text: fn(&Rate) -> Option<String>| {
+                let rate = rate.clone();
+                move |_: &ProgressState, out: &mut dyn Write| {
+                    let _ = out.write_str(
+                        &rate.lock().ok().and_then(|rate| text(&rate)).unwrap_or_default(),
+                    );
+                }
+            };
+            let style = style
+                .with_key("done", bytes(ProgressState::pos))
+                .with_key("all", bytes(|state| state.len().unwrap_or(0)))
+                .with_key("rate", of_rate(Rate::per_second))
+                .with_key("left", of_rate(Rate::time_left));
+            bar.set_style(style);
         }
-        let started = Mutex::new(Instant::now());
-        let progress = Self { bar, started, interrupted: Arc::default() };
+        let progress = Self { bar, rate, interrupted: Arc::default() };
         progress.handle_signals();
         progress
     }
@@ -68,14 +87,14 @@ impl Progress {
     }
 
     fn elapsed(&self) -> Duration {
-        self.started.lock().map_or(Duration::ZERO, |started| started.elapsed())
+        self.rate.lock().map_or(Duration::ZERO, |rate| rate.started.elapsed())
     }
 }
 
 impl gguf_store::Progress for Progress {
     fn begin(&self, what: &str, total: u64) {
-        if let Ok(mut started) = self.started.lock() {
-            *started = Instant::now();
+        if let Ok(mut rate) = self.rate.lock() {
+            *rate = Rate::new(total);
         }
         if total == 0 {
             // What is printed from now on belongs to the result.
@@ -89,11 +108,16 @@ impl gguf_store::Progress for Progress {
 
     /// Returns `Break` after Ctrl-C.
     fn advance(&self, bytes: u64) -> ControlFlow<()> {
+        if bytes > 0
+            && let Ok(mut rate) = self.rate.lock()
+        {
+            rate.advance(bytes, Instant::now());
+        }
         self.bar.inc(bytes);
         // Without a terminal this target stays hidden too.
         let has_length = self.bar.length().is_some_and(|length| length > 0);
         let may_show = has_length && self.bar.is_hidden() && !quiet::is_on();
-        if may_show && self.elapsed() > Duration::from_secs(1) {
+        if may_show && self.elapsed() > DELAY {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         if self.interrupted.load(Ordering::Relaxed) {
@@ -104,10 +128,67 @@ impl gguf_store::Progress for Progress {
     }
 }
 
-/// Writes the estimated time left, as soon as a rate is known.
-fn time_left(state: &ProgressState, out: &mut dyn Write) {
-    if state.pos() > 0 {
-        let _ = write!(out, "ETA {:#}", HumanDuration(state.eta()));
+/// Average rate of work, and the time that it leaves.
+struct Rate {
+    started: Instant,
+    total: u64,
+    done: u64,
+    /// Work that was done at once at the beginning, such as that of an interrupted run.
+    initial: u64,
+    /// Time of the last advance.
+    advanced: Instant,
+}
+
+/// Time from the start in which work counts as done before.
+const AT_ONCE: Duration = Duration::from_millis(20);
+
+impl Rate {
+    fn new(total: u64) -> Self {
+        let now = Instant::now();
+        Self { started: now, total, done: 0, initial: 0, advanced: now }
+    }
+
+    fn advance(&mut self, work: u64, now: Instant) {
+        self.done += work;
+        if now.saturating_duration_since(self.started) < AT_ONCE {
+            self.initial = self.done;
+        }
+        self.advanced = now;
+    }
+
+    /// Returns the seconds from the start to the last advance and the work in them, once there is a rate.
+    fn measured(&self) -> Option<(f64, f64)> {
+        let seconds = self.advanced.duration_since(self.started).as_secs_f64();
+        let work = self.done.saturating_sub(self.initial) as f64;
+        (work > 0.0 && seconds > 0.0).then_some((seconds, work))
+    }
+
+    fn per_second(&self) -> Option<String> {
+        let (seconds, work) = self.measured()?;
+        Some(format!("{}/s", listing::bytes((work / seconds) as u64)))
+    }
+
+    fn time_left(&self) -> Option<String> {
+        let seconds = self.seconds_left(Instant::now())?;
+        Some(format!("ETA {}", duration(seconds.ceil() as u64)))
+    }
+
+    /// Returns the estimated seconds until the end. Between two advances they count down; `None` if they are over and
+    /// the work is not.
+    fn seconds_left(&self, now: Instant) -> Option<f64> {
+        let (seconds, work) = self.measured()?;
+        let left = self.total.saturating_sub(self.done) as f64 * seconds / work;
+        let left = left - now.saturating_duration_since(self.advanced).as_secs_f64();
+        (left > 0.0 || self.done >= self.total).then_some(left.max(0.0))
+    }
+}
+
+/// Formats seconds: `8s`, `1m 05s`, `2h 03m`.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
     }
 }
 
@@ -118,5 +199,49 @@ pub fn survive_limits() {
     {
         let exceeded = Arc::default();
         let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, exceeded);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Six pieces of work of 8 seconds each, looked at each second.
+    #[test]
+    fn the_estimate_counts_down() {
+        let mut rate = Rate::new(600);
+        let after = |seconds: u64| rate.started + Duration::from_secs(seconds);
+        let times: Vec<Instant> = (0..=48).map(after).collect();
+        let mut shown = Vec::new();
+        for (second, now) in times.iter().enumerate() {
+            if second > 0 && second % 8 == 0 {
+                rate.advance(100, *now);
+            }
+            shown.push(rate.seconds_left(*now));
+        }
+        // No estimate before a rate is known.
+        assert!(shown[..8].iter().all(Option::is_none));
+        let shown: Vec<f64> = shown.into_iter().flatten().collect();
+        assert_eq!(shown[0], 40.0);
+        assert!(shown.windows(2).all(|pair| pair[1] == pair[0] - 1.0), "{shown:?}");
+        assert_eq!(shown.last(), Some(&0.0));
+    }
+
+    /// The work of an interrupted run is done at once, and says nothing about the rate.
+    #[test]
+    fn resumed_work_is_no_rate() {
+        let mut rate = Rate::new(1000);
+        rate.advance(900, rate.started);
+        assert_eq!(rate.seconds_left(rate.started), None);
+        let later = rate.started + Duration::from_secs(10);
+        rate.advance(10, later);
+        assert_eq!(rate.seconds_left(later), Some(90.0));
+    }
+
+    #[test]
+    fn durations() {
+        for (seconds, text) in [(0, "0s"), (59, "59s"), (65, "1m 05s"), (7380, "2h 03m")] {
+            assert_eq!(duration(seconds), text);
+        }
     }
 }

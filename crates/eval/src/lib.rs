@@ -36,6 +36,7 @@ pub mod part;
 mod perplexity;
 mod predictor;
 pub mod quality;
+pub mod recommendation;
 mod scores;
 mod sensitivity;
 mod sums;

@@ -9,9 +9,14 @@ use serde_json::Value;
 
 use crate::chunks::Chunks;
 use crate::divergence::{Divergence, Spread};
+use crate::recommendation::{Purpose, SizeAndLoss, dominating, recommended};
 
 /// Version of the JSON format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
+
+/// Oldest version that can still be read. In version 2, types have no digests, and a type is dominated by any type of lower
+/// divergence.
+const OLDEST_VERSION: u32 = 2;
 
 /// A quality report, complete or in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,9 +111,15 @@ pub struct ReferenceModel {
 /// Measured cost and loss of a quantization type. Field names follow `gguf divergence --json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TypeQuality {
-    /// Name of the type.
+    /// Name of the type, or of the file that was measured.
     #[serde(rename = "type")]
     pub name: String,
+    /// File that was measured, as the user named it; `None` for a type that was quantized in memory.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// Digest of the tensors, by which a file is recognized; `None` for calibrated types.
+    #[serde(default)]
+    pub tensor_digest: Option<String>,
     /// Size, memory and throughput.
     #[serde(flatten)]
     pub cost: ModelCost,
@@ -138,7 +149,8 @@ pub struct TypeQuality {
     pub kld_by_position: Vec<PositionRange>,
     /// Weight error of each tensor whose type differs from the reference model.
     pub tensors: Vec<TensorError>,
-    /// Type that dominates this one: no larger, no greater divergence, and better in one of both; `null` if there is none.
+    /// Type that dominates this one: no larger, and its divergence is lower beyond the standard error; `null` if there is
+    /// none.
     pub dominated_by: Option<String>,
 }
 
@@ -234,6 +246,8 @@ impl TypeQuality {
             (found.ratio(), found.top1_agreement());
         Self {
             name,
+            file: None,
+            tensor_digest: None,
             cost,
             ppl_q: found.model.value(),
             ppl_q_error: found.model.error(),
@@ -253,28 +267,10 @@ impl TypeQuality {
     }
 }
 
-/// A use that accepts a certain loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Nearly lossless.
-    Faithful,
-    /// The usual compromise.
-    Balanced,
-    /// The smallest size without obvious damage.
-    Small,
-}
-
-impl Purpose {
-    /// All purposes, the one with the largest files first.
-    pub const ALL: [Self; 3] = [Self::Faithful, Self::Balanced, Self::Small];
-
-    /// Returns the greatest accepted mean KL divergence, in nats.
-    pub const fn limit(self) -> f64 {
-        match self {
-            Self::Faithful => 0.001,
-            Self::Balanced => 0.01,
-            Self::Small => 0.05,
-        }
+impl From<&TypeQuality> for SizeAndLoss {
+    fn from(entry: &TypeQuality) -> Self {
+        let TypeQuality { mean_kld, mean_kld_error, .. } = *entry;
+        Self { file_bytes: entry.cost.file_bytes, mean_kld, mean_kld_error }
     }
 }
 
@@ -290,13 +286,16 @@ impl QualityReport {
         let report: Value = serde_json::from_str(&text)
             .map_err(|fault| invalid(format!("is not a report of `gguf quality`: {fault}")))?;
         // Fields depend on the version, so it comes first.
-        if let Some(version) =
-            report["version"].as_u64().filter(|&version| version != u64::from(VERSION))
-        {
+        let is_known =
+            |version: u64| (u64::from(OLDEST_VERSION)..=u64::from(VERSION)).contains(&version);
+        if let Some(version) = report["version"].as_u64().filter(|&version| !is_known(version)) {
             return Err(invalid(format!("has version {version}; expected {VERSION}")));
         }
-        serde_json::from_value(report)
-            .map_err(|fault| invalid(format!("is not a report of `gguf quality`: {fault}")))
+        let mut report: Self = serde_json::from_value(report)
+            .map_err(|fault| invalid(format!("is not a report of `gguf quality`: {fault}")))?;
+        report.version = VERSION;
+        report.find_dominated();
+        Ok(report)
     }
 
     /// Formats the report as JSON.
@@ -305,25 +304,14 @@ impl QualityReport {
         serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
     }
 
-    /// Returns the smallest type whose mean KL divergence `purpose` accepts.
-    pub fn choice(&self, purpose: Purpose) -> Option<&TypeQuality> {
-        let fit = self.types.iter().filter(|entry| entry.mean_kld <= purpose.limit());
-        fit.min_by(|a, b| {
-            let size = |entry: &TypeQuality| entry.cost.file_bytes;
-            size(a).cmp(&size(b)).then(a.mean_kld.total_cmp(&b.mean_kld))
-        })
+    /// Returns the recommended type for each purpose, each type once.
+    pub fn choices(&self) -> Vec<(Purpose, &TypeQuality)> {
+        let choices = recommended(&self.sizes_and_losses());
+        choices.into_iter().map(|(purpose, model)| (purpose, &self.types[model])).collect()
     }
 
-    /// Returns the choice for each purpose, each type once.
-    pub fn choices(&self) -> Vec<(Purpose, &TypeQuality)> {
-        let mut all: Vec<(Purpose, &TypeQuality)> = Vec::new();
-        for purpose in Purpose::ALL {
-            let choice = self.choice(purpose);
-            let is_new =
-                |entry: &&TypeQuality| all.iter().all(|(_, other)| other.name != entry.name);
-            all.extend(choice.filter(is_new).map(|entry| (purpose, entry)));
-        }
-        all
+    fn sizes_and_losses(&self) -> Vec<SizeAndLoss> {
+        self.types.iter().map(SizeAndLoss::from).collect()
     }
 
     /// Returns the Pareto front of size and mean KL divergence, the smallest type first.
@@ -344,23 +332,14 @@ impl QualityReport {
         all
     }
 
-    /// Sets `dominated_by` of every type to the best type that is no larger and has no greater divergence. The first
-    /// of equal types is not dominated.
+    /// Sets `dominated_by` of every type, as [`dominating`] finds it.
     pub fn find_dominated(&mut self) {
-        let size_and_loss = |entry: &TypeQuality| (entry.cost.file_bytes, entry.mean_kld);
-        let all: Vec<_> = self.types.iter().map(size_and_loss).collect();
-        let dominating = |this: usize| {
-            let (size, loss) = all[this];
-            let better = (0..all.len()).filter(|&other| {
-                let no_worse = all[other].0 <= size && all[other].1 <= loss;
-                no_worse && (all[other] != all[this] || other < this)
-            });
-            let best = better.min_by(|&a, &b| all[a].1.total_cmp(&all[b].1).then(a.cmp(&b)))?;
-            Some(self.types[best].name.clone())
-        };
-        let found: Vec<_> = (0..all.len()).map(dominating).collect();
-        for (entry, dominating) in self.types.iter_mut().zip(found) {
-            entry.dominated_by = dominating;
+        let names: Vec<_> = dominating(&self.sizes_and_losses())
+            .into_iter()
+            .map(|other| Some(self.types[other?].name.clone()))
+            .collect();
+        for (entry, name) in self.types.iter_mut().zip(names) {
+            entry.dominated_by = name;
         }
     }
 
@@ -452,15 +431,5 @@ mod tests {
             (Purpose::Small, "small"),
         ];
         assert_eq!(chosen.collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn recommends_each_type_once_or_none() {
-        let names = |report: &QualityReport| -> Vec<String> {
-            report.choices().iter().map(|(_, entry)| entry.name.clone()).collect()
-        };
-        assert_eq!(names(&report(&[("one", 5, 0.0001)])), ["one"]);
-        assert!(names(&report(&[("one", 5, 0.1)])).is_empty());
-        assert!(names(&report(&[])).is_empty());
     }
 }

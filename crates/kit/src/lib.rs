@@ -14,6 +14,7 @@
 //! | encode and decode arrays | [`codec`] |
 //! | run a model | [`run`], [`generate`](generate::generate), [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
 //! | evaluate a model | [`eval`], [`quality`], [`sensitivity`] |
+//! | write the card of a repository | [`card`](card::card) |
 //! | serialize a report | [`json`] |
 //! | convert or quantize a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
@@ -33,6 +34,7 @@
 //! ```
 
 pub mod bench;
+pub mod card;
 pub mod check;
 pub mod checkpoint;
 pub mod convert;
@@ -54,6 +56,7 @@ pub mod run;
 pub mod sbom;
 pub mod sensitivity;
 pub mod signature;
+mod tensor_digest;
 mod threads;
 pub mod tokens;
 pub mod transcribe;

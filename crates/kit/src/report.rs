@@ -1,7 +1,10 @@
-//! HTML reports and pictures.
+//! HTML reports, pictures, and tables in Markdown.
 
 use gguf_report::model_page;
-pub use gguf_report::{graph_svg, quality_page};
+pub use gguf_report::{
+    card_markdown, divergence_markdown, file_card_markdown, graph_svg, quality_markdown,
+    quality_page,
+};
 use gguf_tokenizer::template::Renderer;
 
 use crate::{Error, Files, Progress, redact};

@@ -138,10 +138,11 @@ pub fn plan(
         item.target = losses[i].get(chosen[i]).map_or(item.target, |(ty, _)| *ty);
         loss += choices[i].get(chosen[i]).map_or(0.0, |choice| choice.cost);
     }
-    notes.push(match &options.sensitivity {
-        Some(_) => format!("expected KL divergence {loss:.6}"),
-        None => format!("expected squared error {loss:.6e}"),
-    });
+    notes.push(format!("chosen types: {}", counts_of_types(&job.items)));
+    // Without sensitivities, the loss has no unit that says how good the model is.
+    if options.sensitivity.is_some() {
+        notes.push(format!("expected KL divergence {loss:.6}"));
+    }
     let file_type = Target::Type(most_frequent_type(&job.items));
     notes.extend(plan::finish(&mut job, file_type, options)?);
     Ok(Quantization { job, notes })
@@ -241,6 +242,20 @@ pub fn expected_error(job: &Job) -> Result<f64, Error> {
     let types: Vec<_> = job.items.iter().map(|item| vec![item.target]).collect();
     let losses = measure(&job.items, types, &())?;
     Ok(losses.into_iter().flatten().map(|(_, loss)| loss).sum())
+}
+
+/// Lists the types of matrices with their number of tensors, the most frequent first.
+fn counts_of_types(items: &[Item]) -> String {
+    let mut counts: Vec<(TensorType, usize)> = Vec::new();
+    for item in items.iter().filter(|item| item.tensor.shape.len() > 1) {
+        match counts.iter_mut().find(|(ty, _)| *ty == item.target) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((item.target, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let texts: Vec<_> = counts.iter().map(|(ty, count)| format!("{ty} ({count})")).collect();
+    texts.join(", ")
 }
 
 /// Returns the type with the most weights.

@@ -108,8 +108,8 @@ pub(super) const GRAPHS: Area = Area {
         ),
         row(
             "report-invalid",
-            "The file to resume is not a report of `gguf quality`, or has another version.",
-            "Write the report to another file.",
+            "The file holds no report of `gguf quality`, or one of another version.",
+            "Write the report to another file, or measure again with `gguf quality --json`.",
         ),
         row(
             "report-other",

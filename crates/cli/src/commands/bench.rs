@@ -19,9 +19,9 @@ use crate::threads::on_threads;
 /// Also measures memory bandwidth and compute throughput of this machine, and relates the speeds to them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The memory limit assumes that every weight is read from memory once per run; models that \
-                  fit the CPU cache can exceed it. The compute limit counts F32 multiply-adds; the \
-                  precision `fast` multiplies integers and can exceed it.\n\n\
+    after_help = "The memory limit assumes that every weight is read from memory once per run; a model whose \
+                  weights stay in the CPU cache is not bound by it. The compute limit counts F32 multiply-adds; the \
+                  precision `fast` multiplies integers and is not bound by it.\n\n\
                   Examples:\n  gguf bench model.gguf\n  \
                   gguf bench model.gguf -p 512 -n 128 -t 4 --json\n  \
                   gguf bench model.gguf -p 0 -n 32 --precision exact"
@@ -100,12 +100,18 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
         let Some(speed) = speed else { continue };
         let (mean, deviation) = (speed.mean(), speed.deviation());
         let share = |limit: f64| 100.0 * mean / limit;
-        let text = format!(
-            "{mean:.2} ± {deviation:.2} tokens/s: {:.0}% of the memory limit, {:.0}% of the F32 compute limit",
-            share(speed.memory_limit(*machine)),
-            share(speed.float_limit(*machine)),
-        );
-        line(name, text)?;
+        let memory = match share(speed.memory_limit(*machine)) {
+            _ if cache_bytes().is_some_and(|cache| speed.bytes <= cache) => {
+                "the weights fit the CPU cache".to_owned()
+            }
+            share if share <= 100.0 => format!("{share:.0}% of the memory limit"),
+            _ => "at the memory limit".to_owned(),
+        };
+        let compute = match share(speed.float_limit(*machine)) {
+            share if share <= 100.0 => format!("{share:.0}% of the F32 compute limit"),
+            _ => "faster than F32 multiply-adds".to_owned(),
+        };
+        line(name, format!("{mean:.2} ± {deviation:.2} tokens/s: {memory}, {compute}"))?;
     }
     let peak = match peak_memory {
         Some(peak) => format!(", peak {} including the mapped file", listing::bytes(*peak)),
@@ -116,6 +122,16 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
         bytes => format!(", {} of them repacked", listing::bytes(*bytes)),
     };
     line("memory", format!("{} of tensors{repacked}{peak}", listing::bytes(*model_bytes)))
+}
+
+/// Returns the size of the largest CPU cache in bytes; `None` where the system does not report it.
+fn cache_bytes() -> Option<u64> {
+    let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+    let size = |cache: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(cache.ok()?.path().join("size")).ok()?;
+        Some(text.trim().strip_suffix('K')?.parse::<u64>().ok()? << 10)
+    };
+    caches.filter_map(size).max()
 }
 
 fn as_json(report: &BenchmarkReport) -> Value {

@@ -5,9 +5,9 @@ mod legacy;
 mod outputs;
 mod settings;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use flags::Kind;
@@ -15,6 +15,7 @@ use gguf::ByteOrder;
 use gguf_kit::convert::{ConvertOptions, OutputOptions, Plan, Planned, kind};
 use gguf_kit::quantize::Part;
 use gguf_legacy::Change;
+use gguf_pipeline::Job;
 
 use crate::commands::given_flags::GivenFlags;
 use crate::commands::quantize::{calibration, types};
@@ -154,9 +155,26 @@ fn convert(
     let time = started.elapsed();
     terminal::notes(&plan.notes[printed..]);
     let files = plan.files()?;
-    let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bytes(job)).collect();
+    let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bits(job)).collect();
     let files = files.iter().map(|(job, path)| (job, path.as_path()));
-    commands::report_written("convert/1", files, &before, time, args.json)
+    commands::report_written("convert/2", files.clone(), &before, time, args.json)?;
+    if let (Some((job, path)), None) = (files.clone().next(), files.clone().nth(1))
+        && kind == Kind::Checkpoint
+        && std::io::stderr().is_terminal()
+    {
+        say_what_is_next(job, path);
+    }
+    Ok(())
+}
+
+/// Names the commands that use a converted model, on a terminal.
+fn say_what_is_next(job: &Job, path: &Path) {
+    let path = path.display();
+    let is_float = job.items.iter().all(|item| !item.target.is_quantized());
+    let smaller = format!("gguf quantize {path} q4_k_m");
+    let commands = [format!("gguf check {path}"), format!("gguf chat {path}")];
+    let commands: Vec<_> = commands.into_iter().chain(is_float.then_some(smaller)).collect();
+    terminal::dim(format!("next: {}", commands.join(", ")));
 }
 
 impl Args {
@@ -199,7 +217,7 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
             let changes = plan.outputs.iter().flat_map(|output| &output.changes);
             json["changes"] = changes.map(legacy::change_json).collect();
         }
-        document::print(&mut out, "convert/1", json)?;
+        document::print(&mut out, "convert/2", json)?;
         return Ok(());
     }
     for (job, path) in &files {

@@ -2,11 +2,13 @@
 
 pub mod report;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::eval::{
     Against, CompareOptions, ComparisonReport, Divergence, SaveLogits, divergence,
 };
+use gguf_kit::report::divergence_markdown;
 
 use crate::evaluation::{EvalArgs, EvalOutputArgs};
 use crate::failure::Failure;
@@ -22,6 +24,7 @@ use crate::threads::on_threads;
     visible_alias = "kl-divergence",
     after_help = "Examples:\n  gguf divergence --reference f16.gguf q4_k_m.gguf -f text.txt\n  \
                   gguf divergence --reference f16.gguf q8_0.gguf q4_0.gguf -f text.txt --chunks 64 --json\n  \
+                  gguf divergence --reference f16.gguf q8_0.gguf q4_0.gguf -f text.txt --markdown\n  \
                   gguf divergence --reference SmolLM2-135M/ q4_k_m.gguf -f text.txt --worst 20\n  \
                   gguf divergence --reference-logits f16.logits q4_k_m.gguf\n  \
                   gguf divergence --reference f16.gguf q4_0.gguf -f text.txt --part 1/4 -o q4_0-1.part",
@@ -46,6 +49,9 @@ pub struct Args {
     /// Save the reference logits in the format of `llama-perplexity`: two bytes per vocabulary entry and token.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stride", "output"])]
     save_logits: Option<PathBuf>,
+    /// Print a table in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
     #[command(flatten)]
     output: EvalOutputArgs,
 }
@@ -78,6 +84,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let found = found.map_err(|failure| args.output.paused(failure))?;
     let names: Vec<String> = models.iter().map(|model| gguf_kit::redact(model)).collect();
     let reference = gguf_kit::redact(&against.name());
-    report::print(&mut std::io::stdout().lock(), &reference, &names, &found, args.eval.json)?;
+    let mut out = std::io::stdout().lock();
+    if args.markdown {
+        let models: Vec<_> = names.iter().map(String::as_str).zip(&found.models).collect();
+        return Ok(out.write_all(divergence_markdown(&reference, &models).as_bytes())?);
+    }
+    report::print(&mut out, &reference, &names, &found, args.eval.json)?;
     Ok(())
 }

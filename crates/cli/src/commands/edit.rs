@@ -159,7 +159,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let Rewritten { job, files } = rewrite(opened.model(), &changes, &renderer)?;
             let inputs = opened.files().chain(changes.inputs()).chain(files.iter().map(|f| &**f));
             let overwrite = args.force.protecting(inputs);
-            commands::write_and_report("edit/1", &job, output, &overwrite, args.json)
+            commands::write_and_report("edit/2", &job, output, &overwrite, args.json)
         }
         None => {
             let progress = Progress::new();
@@ -167,9 +167,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let (path, saved) = in_place(&path, &changes, &renderer, &progress)?;
             let time = progress.finish();
             if args.json {
-                let bytes = commands::tensor_bytes(open(&args.source)?.model());
-                let file = (saved != EditOutcome::Unchanged).then_some((path.as_path(), bytes));
-                return commands::print_written("edit/1", file, time);
+                let len = open(&args.source)?.model().byte_len();
+                let file = (saved != EditOutcome::Unchanged).then_some((path.as_path(), len));
+                return commands::print_written("edit/2", file, time);
+            }
+            if args.reserve.is_some() && saved != EditOutcome::Rebuilt {
+                terminal::note(
+                    "the header padding stays when a file is edited in place; -o writes a copy with the given one",
+                );
             }
             let saved = match saved {
                 EditOutcome::Unchanged => "nothing to change",
@@ -238,7 +243,7 @@ fn dry_run(
         let keys = gguf_kit::json::edited_keys(&changed);
         return Ok(document::print(
             &mut out,
-            "edit/1",
+            "edit/2",
             json!({
                 "keys": keys,
                 "tensors": gguf_kit::json::edited_tensors(&tensors),

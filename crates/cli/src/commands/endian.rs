@@ -74,24 +74,27 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         endian::in_place(&path, options, &progress)?;
         let time = progress.finish();
         if args.json {
-            let bytes = commands::tensor_bytes(open(&args.source)?.model());
-            return commands::print_written("convert-endian/1", [(path.as_path(), bytes)], time);
+            let len = open(&args.source)?.model().byte_len();
+            return commands::print_written("convert-endian/2", [(path.as_path(), len)], time);
         }
         commands::report_file(&path, Some(time));
         return Ok(());
     }
     let opened = open(&args.source)?;
     let plan = Plan::new(opened.model().clone(), options)?;
+    let header = plan.header();
+    let len = header.file_len(gguf::write_header(header)?.len())?;
     let Some(target) = args.output.as_ref().filter(|_| !args.dry_run) else {
-        let (count, bytes) = (plan.header().tensors().len(), plan.header().data_len());
+        let count = header.tensors().len();
         let mut out = std::io::stdout().lock();
         if args.json {
-            let planned = json!({ "swaps": plan.swaps(), "tensor_count": count, "bytes": bytes });
-            document::print(&mut out, "convert-endian/1", planned)?;
+            let planned =
+                json!({ "swaps": plan.swaps(), "tensor_count": count, "file_bytes": len });
+            document::print(&mut out, "convert-endian/2", planned)?;
             return Ok(());
         }
         let what = if plan.swaps() { "swap the bytes of" } else { "copy" };
-        let (count, size) = (listing::plural(count, "tensor"), listing::bytes(bytes));
+        let (count, size) = (listing::plural(count, "tensor"), listing::bytes(len));
         writeln!(out, "would {what} {count}, {size}")?;
         return Ok(());
     };
@@ -99,8 +102,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     plan.write(target, &args.force.protecting(opened.files()), &progress)?;
     let time = progress.finish();
     if args.json {
-        let file = (target.as_path(), plan.header().data_len());
-        return commands::print_written("convert-endian/1", [file], time);
+        return commands::print_written("convert-endian/2", [(target.as_path(), len)], time);
     }
     commands::report_file(target, Some(time));
     Ok(())

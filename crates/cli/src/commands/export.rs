@@ -89,25 +89,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return write(args, &opened, &plan.tensors);
     }
     let directory = Directory::create(&args.output)?;
-    let total = bytes(args, &plan.tensors);
     let progress = Progress::new();
     directory.write(&plan, args.max_shard_size.unwrap_or(SHARD_SIZE), &progress)?;
     let time = progress.finish();
+    let total = directory_len(&args.output)?;
     if args.json {
-        return commands::print_written("export/1", [(args.output.as_path(), total)], time);
+        return commands::print_written("export/2", [(args.output.as_path(), total)], time);
     }
     let time = time.as_secs_f64();
     eprintln!("wrote {}: {} in {time:.1} s", args.output.display(), listing::bytes(total));
     Ok(())
 }
 
-/// Returns the tensor bytes of the output.
-fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
-    let len = |(tensor, ty): &(Tensor, TensorType)| {
-        let ty = if args.raw { tensor.stored_type } else { *ty };
-        ty.byte_len(&tensor.shape)
-    };
-    tensors.iter().filter_map(len).sum()
+/// Returns the size of all files of the directory that was written.
+fn directory_len(dir: &Path) -> Result<u64, gguf::Error> {
+    let failed = |fault| gguf::Error::read(dir, fault);
+    let entries = std::fs::read_dir(dir).map_err(failed)?;
+    entries.map(|entry| Ok(entry.and_then(|entry| entry.metadata()).map_err(failed)?.len())).sum()
 }
 
 /// Writes a single safetensors file.
@@ -118,7 +116,8 @@ fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Resu
     safetensors::write(path, tensors, args.raw, &overwrite, &progress)?;
     let time = progress.finish();
     if args.json {
-        return commands::print_written("export/1", [(path.as_path(), bytes(args, tensors))], time);
+        let len = path.metadata().map_err(|fault| gguf::Error::read(path, fault))?.len();
+        return commands::print_written("export/2", [(path.as_path(), len)], time);
     }
     commands::report_file(path, Some(time));
     Ok(())

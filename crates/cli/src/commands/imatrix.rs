@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::listing;
 use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
 use crate::threads::on_threads;
@@ -186,9 +187,13 @@ pub fn print_summary(out: &mut impl Write, whole: &Imatrix, json: bool) -> Resul
     } else {
         writeln!(
             out,
-            "{} matrices, {} chunks of {} tokens, from {}",
-            whole.entries.len(),
-            whole.chunk_count,
+            "{}, {} of {} tokens, from {}",
+            if whole.entries.len() == 1 {
+                "1 matrix".into()
+            } else {
+                format!("{} matrices", whole.entries.len())
+            },
+            listing::plural(whole.chunk_count as usize, "chunk"),
             whole.chunk_size.map_or("an unknown number of".into(), |n| n.to_string()),
             whole.datasets.join(", "),
         )?;

@@ -169,7 +169,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
     terminal::notes(&planned.notes);
     let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());
     let overwrite = args.force.protecting(opened_base.files().chain(adapters));
-    commands::write_and_report("lora-merge/1", &planned.job, &args.output, &overwrite, args.json)
+    commands::write_and_report("lora-merge/2", &planned.job, &args.output, &overwrite, args.json)
 }
 
 fn extract(args: &ExtractArgs) -> Result<(), Failure> {

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use gguf::shard_keys::PART_FINGERPRINT;
 use gguf_kit::open;
+use gguf_pipeline::Job;
 use gguf_store::{MergeOptions, Model, delete_merged, merge};
 use serde_json::json;
 
@@ -51,13 +53,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let overwrite = args.force.protecting(opened.files());
     let size = merge(model, &args.output, options, &overwrite, &progress)?;
     let time = progress.finish();
-    let (shards, bytes) = (model.parts().len(), commands::tensor_bytes(model));
+    let shards = model.parts().len();
     // Remote shards are never deleted.
     if args.delete_shards && opened.transferred().is_none() {
         delete_merged(opened.into_model(), &args.output)?;
     }
     if args.json {
-        return commands::print_written("merge/1", [(args.output.as_path(), bytes)], time);
+        return commands::print_written("merge/2", [(args.output.as_path(), size)], time);
     }
     eprintln!(
         "wrote {} from {}: {} in {:.1} s",
@@ -69,23 +71,35 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the size of the merged file.
+fn merged_len(args: &Args, model: &Model) -> Result<u64, Failure> {
+    let mut job = Job::copy(model);
+    if args.keep_split_keys
+        && let Some(first) = model.parts().first()
+    {
+        job.metadata = first.header.metadata().clone();
+        job.metadata.remove(PART_FINGERPRINT);
+    }
+    Ok(job.file_len()?)
+}
+
 /// Prints the planned output and its shards.
 fn show(args: &Args, model: &Model) -> Result<(), Failure> {
-    let (output, bytes) = (args.output.display(), commands::tensor_bytes(model));
+    let (output, len) = (args.output.display(), merged_len(args, model)?);
     let (tensors, parts) = (model.tensors().len(), model.parts());
     let mut out = std::io::stdout().lock();
     if args.json {
         let planned = json!({
-            "file": output.to_string(), "shards": parts.len(), "tensor_count": tensors, "bytes": bytes,
+            "file": output.to_string(), "shards": parts.len(), "tensor_count": tensors, "file_bytes": len,
         });
-        return Ok(document::print(&mut out, "merge/1", planned)?);
+        return Ok(document::print(&mut out, "merge/2", planned)?);
     }
     writeln!(
         out,
         "would write {output} from {}: {}, {}\n",
         listing::plural(parts.len(), "file"),
         listing::plural(tensors, "tensor"),
-        listing::bytes(bytes)
+        listing::bytes(len)
     )?;
     let files =
         parts.iter().map(|part| (&*part.path, part.header.tensors().len(), part.source.byte_len()));

@@ -1,6 +1,7 @@
 //! Subcommands.
 
 pub mod bench;
+pub mod card;
 pub mod chat_template;
 pub mod check;
 pub mod completions;
@@ -45,7 +46,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gguf_pipeline::Job;
-use gguf_store::{Model, Overwrite};
+use gguf_store::Overwrite;
 use serde_json::json;
 
 use crate::document;
@@ -60,20 +61,20 @@ fn note_restart() {
     );
 }
 
-/// Reports written jobs. `before` has the tensor bytes of each source.
+/// Reports written jobs. `before` has the bits per weight of each source.
 fn report_written<'j>(
     schema: &str,
     files: impl Iterator<Item = (&'j Job, &'j Path)>,
-    before: &[u64],
+    before: &[f64],
     elapsed: Duration,
     as_json: bool,
 ) -> Result<(), Failure> {
     let files: Vec<_> = files.collect();
-    let lens = files.iter().map(|(job, _)| Ok(job.header()?.data_len()));
+    let lens = files.iter().map(|(job, _)| Ok(job.file_len()?));
     let lens = lens.collect::<Result<Vec<_>, Failure>>()?;
     let seconds = elapsed.as_secs_f64();
     if as_json {
-        let files = files.iter().zip(lens).map(|((_, path), bytes)| (*path, bytes));
+        let files = files.iter().zip(lens).map(|((_, path), len)| (*path, len));
         return print_written(schema, files, elapsed);
     }
     let is_one = files.len() == 1;
@@ -87,32 +88,27 @@ fn report_written<'j>(
     Ok(())
 }
 
-/// Prints the written files as JSON: tensor bytes of each, and the time.
+/// Prints the written files as JSON: the size of each, and the time.
 fn print_written<'p>(
     schema: &str,
     files: impl IntoIterator<Item = (&'p Path, u64)>,
     elapsed: Duration,
 ) -> Result<(), Failure> {
-    let file =
-        |(path, bytes): (&Path, u64)| json!({ "file": path.display().to_string(), "bytes": bytes });
+    let file = |(path, len): (&Path, u64)| json!({ "file": path.display().to_string(), "file_bytes": len });
     let files: Vec<_> = files.into_iter().map(file).collect();
     let written = json!({ "written": files, "seconds": elapsed.as_secs_f64() });
     Ok(document::print(&mut std::io::stdout().lock(), schema, written)?)
 }
 
-/// Returns the stored tensor bytes of a job's source. Call it before calibration changes the job.
-fn stored_bytes(job: &Job) -> u64 {
-    listing::Totals::of(job).stored
-}
-
-/// Returns the tensor bytes of a model.
-fn tensor_bytes(model: &Model) -> u64 {
-    model.tensors().iter().filter_map(|tensor| tensor.info.byte_len()).sum()
+/// Returns the bits per weight of a job's source. Call it before calibration changes the job.
+fn stored_bits(job: &Job) -> f64 {
+    let totals = listing::Totals::of(job);
+    listing::bits_per_weight(totals.stored, totals.elements)
 }
 
 /// Writes a job with a progress bar, and reports it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
-    let before = stored_bytes(job);
+    let before = stored_bits(job);
     report_job(job, out, before, Some(write_with_progress(job, out, overwrite)?));
     Ok(())
 }
@@ -126,7 +122,7 @@ fn write_and_report(
     as_json: bool,
 ) -> Result<(), Failure> {
     let time = write_with_progress(job, out, overwrite)?;
-    report_written(schema, [(job, out)].into_iter(), &[stored_bytes(job)], time, as_json)
+    report_written(schema, [(job, out)].into_iter(), &[stored_bits(job)], time, as_json)
 }
 
 fn write_with_progress(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<Duration, Failure> {
@@ -137,33 +133,43 @@ fn write_with_progress(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<D
     Ok(progress.finish())
 }
 
-/// Reports a written job: tensor bytes before, file size, and the time if given.
-fn report_job(job: &Job, out: &Path, before: u64, time: Option<Duration>) {
+/// Reports a written job: architecture, type, file size, bits per weight of source and output, and the time if given.
+fn report_job(job: &Job, out: &Path, before: f64, time: Option<Duration>) {
+    let file_type = job.metadata.u64("general.file_type").and_then(gguf::file_type);
+    let kind = [job.metadata.architecture(), file_type.map(|file_type| file_type.name)];
+    let kind: Vec<_> = kind.into_iter().flatten().map(terminal::plain).collect();
     let totals = listing::Totals::of(job);
     let bits = listing::bits_per_weight(totals.bytes, totals.elements);
-    let from = (before != totals.bytes).then_some(before);
-    print_report(out, job.file_len().ok(), from, Some(bits), time);
+    let bits = match bits > 0.0 {
+        true => Some(listing::change_of_bits(before, bits)),
+        false => None,
+    };
+    print_report(out, &kind.join(" "), job.file_len().ok(), bits, time);
 }
 
 /// Reports a written file.
 fn report_file(out: &Path, time: Option<Duration>) {
-    print_report(out, out.metadata().ok().map(|written| written.len()), None, None, time);
+    print_report(out, "", out.metadata().ok().map(|written| written.len()), None, time);
 }
 
 fn print_report(
     out: &Path,
+    kind: &str,
     size: Option<u64>,
-    from: Option<u64>,
-    bits: Option<f64>,
+    bits: Option<String>,
     time: Option<Duration>,
 ) {
     let mut line = format!("wrote {}", out.display());
-    if let Some(size) = size {
-        let from = from.map_or(String::new(), |from| format!("{} -> ", listing::bytes(from)));
-        line += &format!(": {from}{}", listing::bytes(size));
+    let size = size.map(listing::bytes);
+    let parts: Vec<_> = [Some(kind.to_owned()).filter(|kind| !kind.is_empty()), size]
+        .into_iter()
+        .flatten()
+        .collect();
+    if !parts.is_empty() {
+        line += &format!(": {}", parts.join(", "));
     }
-    if let Some(bits) = bits.filter(|bits| *bits > 0.0) {
-        line += &format!(" ({bits:.2} bits per weight)");
+    if let Some(bits) = bits {
+        line += &format!(" ({bits})");
     }
     if let Some(time) = time {
         line += &format!(" in {:.1} s", time.as_secs_f64());

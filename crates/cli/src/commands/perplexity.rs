@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::document;
 use crate::evaluation::{EvalArgs, EvalOutputArgs};
 use crate::failure::Failure;
+use crate::listing;
 use crate::progress::Progress;
 use crate::threads::on_threads;
 
@@ -81,8 +82,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Prints the perplexity of a model.
 pub fn print(out: &mut impl Write, model: &str, found: &Perplexity) -> std::io::Result<()> {
-    let (chunks, tokens) = (found.chunks, found.surprise.count);
-    writeln!(out, "{model}: {} ({tokens} tokens evaluated in {chunks} chunks)", summary(found))
+    let evaluated = listing::evaluated(found.surprise.count as usize, found.chunks);
+    writeln!(out, "{model}: {} ({evaluated})", summary(found))
 }
 
 /// Prints the perplexity of all models as JSON.

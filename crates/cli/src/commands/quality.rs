@@ -1,4 +1,4 @@
-//! `gguf quality`: compares quantization types of a model.
+//! `gguf quality`: compares quantization types and files of a model.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -8,7 +8,7 @@ use gguf_kit::Error;
 use gguf_kit::bench::BenchmarkOptions;
 use gguf_kit::quality::{Event, ModelCost, QualityOptions, QualityReport, Types, measure};
 use gguf_kit::quantize::ImatrixChoice;
-use gguf_kit::report::quality_page;
+use gguf_kit::report::{quality_markdown, quality_page};
 use gguf_quantize::recipe::{Target, UnknownTarget};
 use gguf_store::{AtomicFile, Existing, Overwrite};
 
@@ -20,17 +20,19 @@ use crate::force::Force;
 use crate::listing;
 use crate::model_args::PrecisionArg;
 use crate::progress::Progress;
+use crate::terminal;
 use crate::threads::on_threads;
 
 /// Compare quantization types by size, KL divergence and speed.
 ///
-/// Quantizes the model in memory to each type and evaluates it against the reference on a text. Prints a
-/// table; with -o, also writes an HTML report, JSON and CSV.
+/// Quantizes the model in memory to each type and evaluates it against the reference on a text; with --files, evaluates
+/// files that exist. Prints a table and recommends types; with -o, also writes an HTML report, JSON and CSV.
 #[derive(clap::Args)]
 #[command(
     after_help = "The HTML report is self-contained; report.json and report.csv have the same results.\n\n\
                   Examples:\n  gguf quality f16.gguf -f text.txt --chunks 32 -o report.html\n  \
                   gguf quality f16.gguf --types q8_0,q4_k_m,iq3_m -f text.txt --imatrix imatrix.gguf\n  \
+                  gguf quality f16.gguf --files q8_0.gguf q4_0.gguf -f text.txt --markdown\n  \
                   gguf quality f16.gguf --types all -f text.txt -o report.html --resume"
 )]
 pub struct Args {
@@ -41,6 +43,9 @@ pub struct Args {
     /// of commonly published types].
     #[arg(long, value_name = "LIST", value_parser = types)]
     types: Option<Types>,
+    /// Files to evaluate as they are, such as published ones. Types are then evaluated only with --types.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    files: Vec<String>,
     #[command(flatten)]
     eval: EvalArgs,
     /// Importance matrix (GGUF or legacy `.dat`). The smallest types require it.
@@ -57,6 +62,9 @@ pub struct Args {
     /// Resume from the JSON results, which are saved after each group of types.
     #[arg(long, requires = "output")]
     resume: bool,
+    /// Print a table in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
     /// Do not measure speed.
     #[arg(long)]
     no_speed: bool,
@@ -118,8 +126,9 @@ impl Outputs {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let outputs = args.output.as_deref().map(Outputs::of);
     let inputs = || {
-        let source = Path::new(&args.source);
-        std::iter::once(source)
+        let sources = std::iter::once(&args.source).chain(&args.files);
+        sources
+            .map(Path::new)
             .chain(args.eval.inputs())
             .chain(args.imatrix.as_deref())
             .chain(args.calibration.input())
@@ -174,7 +183,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.eval.json {
         // The document is the file that `-o` writes; its `version` is that of the file format.
         let file = serde_json::to_value(&found).map_err(std::io::Error::from)?;
-        document::print(&mut out, "quality/2", file)?;
+        document::print(&mut out, "quality/3", file)?;
+    } else if args.markdown {
+        out.write_all(quality_markdown(&found).as_bytes())?;
     } else {
         print(&mut out, &found)?;
     }
@@ -184,7 +195,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 impl Args {
     fn options(&self) -> Result<QualityOptions, Failure> {
         Ok(QualityOptions {
-            types: self.types.clone().unwrap_or_default(),
+            types: match &self.types {
+                Some(types) => types.clone(),
+                None if self.files.is_empty() => Types::default(),
+                None => Types::Listed(Vec::new()),
+            },
+            files: self.files.clone(),
             task: self.eval.task()?,
             text: self.eval.text(),
             run: self.eval.run.options(self.eval.precision),
@@ -205,33 +221,30 @@ impl Args {
     }
 }
 
-/// Prints the table, one line per type, largest first.
+/// Prints the table, one line per type, largest first, and the recommended types.
 fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
     let (conditions, reference) = (&report.conditions, &report.reference);
     let rows = report.by_size();
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max("reference".len());
     let has_speed = conditions.benchmark.is_some();
-    writeln!(
-        out,
-        "{} tokens evaluated in {} chunks of {}",
-        conditions.tokens, conditions.chunks, conditions.text
-    )?;
+    let evaluated = listing::evaluated(conditions.tokens, conditions.chunks);
+    writeln!(out, "{evaluated} of {}", conditions.text)?;
     // 80 columns without speeds.
     let mut line = |name: &str, cells: [&str; 8], speeds: [&str; 2]| {
-        let [size, bits, mean, median, max, same, ppl, memory] = cells;
+        let [size, bits, mean, error, max, same, ppl, memory] = cells;
         let [prompt, generation] = speeds;
         let speeds = match has_speed {
             true => format!(" {prompt:>9} {generation:>10}"),
             false => String::new(),
         };
         let line = format!(
-            "{name:<width$} {size:>8} {bits:>5} {mean:>10} {median:>9} {max:>9} {same:>6} {ppl:>9}{speeds} {memory:>8}"
+            "{name:<width$} {size:>8} {bits:>5} {mean:>10} {error:>9} {max:>9} {same:>6} {ppl:>9}{speeds} {memory:>8}"
         );
         writeln!(out, "{}", line.trim_end())
     };
     let group = ["", "", "KLD", "", "", "top-1", "", ""];
     line("", group, ["prompt", "generation"])?;
-    let names = ["size", "bpw", "mean", "median", "max", "agr, %", "ppl", "memory"];
+    let names = ["size", "bpw", "mean", "±", "max", "agr, %", "ppl", "memory"];
     line("type", names, ["tokens/s", "tokens/s"])?;
     let costs = |cost: &ModelCost| {
         let speed = |speed: Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
@@ -244,20 +257,43 @@ fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
     };
     let (size, bits, memory, [prompt, generation]) = costs(&reference.cost);
     let ppl = format!("{:.4}", reference.ppl);
-    let cells = [&*size, &*bits, "0", "0", "0", "100", &*ppl, &*memory];
+    let cells = [&*size, &*bits, "0", "", "0", "100", &*ppl, &*memory];
     line("reference", cells, [&*prompt, &*generation])?;
     for row in &rows {
         let (size, bits, memory, [prompt, generation]) = costs(&row.cost);
-        let [mean, median] = [row.mean_kld, row.median_kld].map(|x| format!("{x:.7}"));
+        let (mean, error) = (format!("{:.7}", row.mean_kld), format!("{:.7}", row.mean_kld_error));
         let max = format!("{:.6}", row.max_kld);
         let (same, ppl) = (format!("{:.2}", row.top1_agreement), format!("{:.4}", row.ppl_q));
-        let cells = [&*size, &*bits, &*mean, &*median, &*max, &*same, &*ppl, &*memory];
+        let cells = [&*size, &*bits, &*mean, &*error, &*max, &*same, &*ppl, &*memory];
         line(&row.name, cells, [&*prompt, &*generation])?;
     }
+    writeln!(out)?;
+    let choices = report.choices();
+    for (purpose, row) in &choices {
+        let size = listing::bytes(row.cost.file_bytes);
+        let line = format!("{}: {}, {size}. {}", purpose.name(), row.name, purpose.meaning());
+        writeln!(out, "{}", terminal::wrap(&line, ""))?;
+    }
+    if choices.is_empty() {
+        let advice = "No measured type has a mean KLD of 0.05 or less. Use a larger type, or an importance matrix.";
+        writeln!(out, "{}", terminal::wrap(advice, ""))?;
+    }
     for row in rows {
-        if let Some(other) = &row.dominated_by {
-            writeln!(out, "{}: dominated by {other} (no larger, lower KLD)", row.name)?;
-        }
+        let other = row.dominated_by.as_ref();
+        let Some(other) = other.and_then(|name| report.types.iter().find(|row| row.name == *name))
+        else {
+            continue;
+        };
+        let is_equal =
+            other.mean_kld == row.mean_kld && other.cost.file_bytes == row.cost.file_bytes;
+        let line = match is_equal {
+            true => format!("{}: same size and KLD as {}", row.name, other.name),
+            false => format!(
+                "{}: dominated by {} (no larger, KLD lower beyond the standard error)",
+                row.name, other.name
+            ),
+        };
+        writeln!(out, "{line}")?;
     }
     for one in &report.skipped {
         writeln!(out, "{:<width$} skipped: {}", one.name, one.reason)?;

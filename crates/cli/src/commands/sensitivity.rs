@@ -142,11 +142,7 @@ fn print(out: &mut impl Write, found: &Sensitivity) -> std::io::Result<()> {
         ));
     }
     lines.sort_by(|a, b| b.0.total_cmp(&a.0));
-    writeln!(
-        out,
-        "{} tokens evaluated in {} chunks of {}",
-        found.tokens, found.chunks, found.text
-    )?;
+    writeln!(out, "{} of {}", listing::evaluated(found.tokens, found.chunks), found.text)?;
     writeln!(out, "{:<width$} {:>8} {:>14}  KLD by type", "tensor", "weights", "per million")?;
     lines.iter().try_for_each(|(_, line)| writeln!(out, "{line}"))
 }

@@ -12,8 +12,8 @@ use gguf_tokenizer::Tokenizer;
 use super::evaluated_model::EvaluatedModel;
 use super::part_writer::{identity, text_digest};
 use super::{PartWriter, SaveLogits, Task};
-use crate::Error;
 use crate::run::ExecutorOptions;
+use crate::{Error, tensor_digest};
 
 /// Reference of a comparison.
 #[derive(Clone, Copy)]
@@ -56,6 +56,8 @@ pub struct CompareOptions<'c> {
 pub struct ComparisonReport {
     /// Result of each model.
     pub models: Vec<Divergence>,
+    /// Digest of the tensors of each model, by which its file is recognized; empty if the result comes from parts.
+    pub tensor_digests: Vec<String>,
     /// Bytes of the tokens in the worst predictions.
     pub tokens: BTreeMap<u32, Vec<u8>>,
 }
@@ -70,7 +72,7 @@ impl ComparisonReport {
     /// Returns the result in a part.
     pub(super) fn from_part(part: &Part) -> Self {
         let models = totals(part).into_iter().cloned().collect();
-        Self { models, tokens: part.tokens.clone() }
+        Self { models, tensor_digests: Vec::new(), tokens: part.tokens.clone() }
     }
 }
 
@@ -138,7 +140,11 @@ pub fn divergence(
     let result = comparison.run(&mut on_chunk, progress);
     part_writer.end(result)?;
     save.map_or(Ok(()), LogitsWriter::commit)?;
-    Ok(ComparisonReport::from_part(part_writer.part()))
+    let digests = models.iter().map(|model| tensor_digest::of_model(model.model()));
+    Ok(ComparisonReport {
+        tensor_digests: digests.collect::<Result<_, _>>()?,
+        ..ComparisonReport::from_part(part_writer.part())
+    })
 }
 
 /// Returns the result of each model so far.

@@ -42,14 +42,14 @@ pub fn finding(finding: &Finding) -> Json {
     })
 }
 
-/// Serializes the changes of keys: `keys` of `edit/1`.
+/// Serializes the changes of keys: `keys` of `edit/2`.
 pub fn edited_keys(changes: &[KeyChange]) -> Json {
     let shown = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
     let change = |change: &KeyChange| json!({ "key": change.key, "a": shown(&change.before), "b": shown(&change.after) });
     changes.iter().map(change).collect()
 }
 
-/// Serializes the changes of tensors: `tensors` of `edit/1`.
+/// Serializes the changes of tensors: `tensors` of `edit/2`.
 pub fn edited_tensors(changes: &[TensorChange]) -> Json {
     let change = |change: &TensorChange| match change {
         TensorChange::Dropped(name) => json!({ "tensor": name, "change": "dropped" }),

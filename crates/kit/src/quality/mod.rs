@@ -1,7 +1,7 @@
-//! Cost and loss of a model in each quantization type.
+//! Cost and loss of a model in each quantization type, and of files.
 //!
-//! Each type is quantized in memory and compared with the reference model. The types of a group are evaluated together,
-//! so that the reference model runs once per group. The [`QualityReport`] is available after each group, and a
+//! Each type is quantized in memory and compared with the reference model, and files are compared as they are. The models of
+//! a group are evaluated together, so that the reference model runs once per group. The [`QualityReport`] is available after each group, and a
 //! measurement can resume with it.
 
 mod plan;
@@ -13,9 +13,10 @@ use gguf::Header;
 use gguf_calibrate::{Calibration, Calibrator, variant};
 use gguf_eval::quality;
 pub use gguf_eval::quality::{
-    Conditions, ModelCost, PositionRange, Purpose, QualityReport, ReferenceModel, SkippedType,
+    Conditions, ModelCost, PositionRange, QualityReport, ReferenceModel, SkippedType, TensorError,
     TypeQuality,
 };
+pub use gguf_eval::recommendation::Purpose;
 use gguf_eval::{Chunks, Subject, divergence};
 use gguf_inspect::summary::{Summary, bits_per_weight};
 use gguf_pipeline::Job;
@@ -24,17 +25,19 @@ use gguf_runtime::{CacheType, ContextOptions, Executor, Precision};
 use gguf_store::Progress;
 use gguf_store::digest::sha256;
 
-use self::plan::PlannedType;
 pub use self::plan::Types;
+use self::plan::{Content, Planned};
 use crate::eval::{EvaluatedModel, Task};
 use crate::quantize::ImatrixChoice;
-use crate::{Error, run};
+use crate::{Error, open, run, tensor_digest};
 
 /// Options of a quality measurement.
 #[derive(Clone)]
 pub struct QualityOptions {
     /// Measured types.
     pub types: Types,
+    /// Sources of measured files.
+    pub files: Vec<String>,
     /// Text and chunks.
     pub task: Task,
     /// File name of the text.
@@ -92,6 +95,7 @@ pub fn measure(
         |choice| Calibrator::with_executor(opened.executor(), &opened.tokenizer, choice);
     let calibrator = calibration.map(open_calibrator).transpose()?;
     let (mut plans, skipped) = plan::plans(&opened, options, calibrator.as_ref())?;
+    plans.extend(plan::files(&options.files));
     let chunks = opened.chunks(&options.task)?;
     let trained = Summary::of(opened.model()).layers.context_length;
     let memory_context = trained.map_or(4096, |len| len.min(4096)) as usize;
@@ -101,6 +105,7 @@ pub fn measure(
     if let Some(previous) = previous {
         previous.conditions.require_same(&report.conditions)?;
         report = previous;
+        drop_changed_files(&plans, &mut report);
     }
     report.skipped = skipped;
     plans.retain(|plan| report.types.iter().all(|entry| entry.name != plan.name));
@@ -123,6 +128,20 @@ pub fn measure(
     }
     report.find_dominated();
     Ok(report)
+}
+
+/// Drops the results of files that have changed since.
+fn drop_changed_files(plans: &[Planned], report: &mut QualityReport) {
+    for Planned { name, content } in plans {
+        let Content::File(source) = content else { continue };
+        if report.types.iter().all(|entry| entry.name != *name) {
+            continue;
+        }
+        let digest = open(source).and_then(|opened| tensor_digest::of_model(opened.model())).ok();
+        report.types.retain(|entry| {
+            entry.name != *name || digest.is_some() && entry.tensor_digest == digest
+        });
+    }
 }
 
 /// Inputs of the measurement of all types.
@@ -193,35 +212,63 @@ impl Measurement<'_> {
         })
     }
 
-    /// Quantizes and measures a group of types.
-    fn add(&self, group: &[PlannedType], report: &mut QualityReport) -> Result<(), Error> {
-        let quiet = Quiet(self.progress);
-        let mut executors = Vec::with_capacity(group.len());
-        let mut errors = Vec::with_capacity(group.len());
-        for PlannedType { job, calibrated, .. } in group {
-            let calibrator = self.calibrator.filter(|_| *calibrated);
-            let (executor, tensor_errors) =
-                variant(self.opened.executor(), job, calibrator, &quiet)?;
-            executors.push(executor);
-            errors.push(tensor_errors);
-        }
+    /// Quantizes and measures a group of types and files.
+    fn add(&self, group: &[Planned], report: &mut QualityReport) -> Result<(), Error> {
+        let loaded: Vec<Loaded> =
+            group.iter().map(|planned| self.load(planned)).collect::<Result<_, _>>()?;
         let (chunks, run) = (self.chunks, self.options.task.run);
-        let name = || self.opened.source().to_owned();
-        let subject =
-            |executor: &Arc<Executor>| Subject { name: name(), executor: executor.clone() };
-        let models: Vec<Subject> = executors.iter().map(subject).collect();
+        let subject = |loaded: &Loaded| Subject {
+            name: loaded.file.clone().unwrap_or_else(|| self.opened.source().to_owned()),
+            executor: loaded.executor.clone(),
+        };
+        let models: Vec<Subject> = loaded.iter().map(subject).collect();
         let reference = self.opened.subject();
         let found = divergence(&reference, &models, chunks, run, self.progress)?;
         if let Some(first) = found.first() {
             report.reference.ppl = first.reference.value();
             report.reference.ppl_error = first.reference.error();
         }
-        let measured = group.iter().zip(errors).zip(found.iter().zip(&executors));
-        for ((PlannedType { name, job, .. }, errors), (found, executor)) in measured {
-            let cost = self.cost(&job.header()?, executor)?;
-            report.types.push(TypeQuality::new(name.clone(), cost, found, chunks, errors));
+        for ((planned, loaded), found) in group.iter().zip(loaded).zip(&found) {
+            let mut cost = self.cost(&loaded.header, &loaded.executor)?;
+            cost.file_bytes = loaded.file_bytes.unwrap_or(cost.file_bytes);
+            report.types.push(TypeQuality {
+                file: loaded.file,
+                tensor_digest: loaded.tensor_digest,
+                ..TypeQuality::new(planned.name.clone(), cost, found, chunks, loaded.errors)
+            });
         }
         Ok(())
+    }
+
+    /// Quantizes a type, or opens a file.
+    fn load(&self, planned: &Planned) -> Result<Loaded, Error> {
+        let quiet = Quiet(self.progress);
+        match &planned.content {
+            Content::Type { job, calibrated } => {
+                let calibrator = self.calibrator.filter(|_| *calibrated);
+                let (executor, errors) = variant(self.opened.executor(), job, calibrator, &quiet)?;
+                // Calibrated weights depend on more than the job.
+                let tensor_digest = match calibrated {
+                    true => None,
+                    false => Some(tensor_digest::of_job(job)?),
+                };
+                let (header, file, file_bytes) = (job.header()?, None, None);
+                Ok(Loaded { executor, errors, header, tensor_digest, file, file_bytes })
+            }
+            Content::File(source) => {
+                let model = EvaluatedModel::open(source, &self.options.run, &quiet)?;
+                self.opened.require_vocabulary(&model)?;
+                Ok(Loaded {
+                    executor: model.executor().clone(),
+                    errors: Vec::new(),
+                    header: Job::copy(model.model()).header()?,
+                    tensor_digest: Some(tensor_digest::of_model(model.model())?),
+                    file: Some(model.source().to_owned()),
+                    // The size on disk, of all shards.
+                    file_bytes: Some(model.model().byte_len()),
+                })
+            }
+        }
     }
 
     /// Returns size, memory and throughput of a model.
@@ -248,6 +295,19 @@ impl Measurement<'_> {
             generation_tokens_per_second: rates.generation.map(mean),
         })
     }
+}
+
+/// A model that is ready to be measured.
+struct Loaded {
+    executor: Arc<Executor>,
+    /// Weight errors of the tensors that were quantized.
+    errors: Vec<TensorError>,
+    header: Header,
+    tensor_digest: Option<String>,
+    /// Name of a file as the user gave it.
+    file: Option<String>,
+    /// Size of a file.
+    file_bytes: Option<u64>,
 }
 
 /// Progress of work that is not counted but can be cancelled.

@@ -1,4 +1,6 @@
-//! Jobs for the quantization types of a quality report.
+//! Quantization types and files of a quality report.
+
+use std::path::Path;
 
 use gguf_calibrate::Calibrator;
 use gguf_eval::quality::SkippedType;
@@ -6,8 +8,8 @@ use gguf_pipeline::Job;
 use gguf_quantize::recipe::{Preset, Target};
 
 use super::QualityOptions;
-use crate::Error;
 use crate::eval::EvaluatedModel;
+use crate::{Error, redact};
 
 /// Measured types.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +19,7 @@ pub enum Types {
     Common,
     /// All presets.
     All,
-    /// A list of types.
+    /// A list of types, which may be empty.
     Listed(Vec<Target>),
 }
 
@@ -40,11 +42,34 @@ const COMMON: [Preset; 15] = [
     Preset::IQ2_XS,
 ];
 
-/// A planned type.
-pub(super) struct PlannedType {
+/// A planned measurement.
+pub(super) struct Planned {
     pub name: String,
-    pub job: Job,
-    pub calibrated: bool,
+    pub content: Content,
+}
+
+/// Content of a measured model.
+pub(super) enum Content {
+    /// A type, which is quantized in memory.
+    Type { job: Job, calibrated: bool },
+    /// Source of a file.
+    File(String),
+}
+
+/// Plans the measurement of files. Each has the name of its file, or its whole source if two names are equal.
+pub(super) fn files(sources: &[String]) -> Vec<Planned> {
+    let file_name = |source: &str| {
+        let name = Path::new(source).file_name();
+        name.map_or_else(|| redact(source), |name| name.to_string_lossy().into_owned())
+    };
+    let is_unique =
+        |name: &str| sources.iter().filter(|source| file_name(source) == name).count() == 1;
+    let planned = |source: &String| {
+        let name = Some(file_name(source)).filter(|name| is_unique(name));
+        let name = name.unwrap_or_else(|| redact(source));
+        Planned { name, content: Content::File(source.clone()) }
+    };
+    sources.iter().map(planned).collect()
 }
 
 /// Suffix of the name of a calibrated type.
@@ -55,7 +80,7 @@ pub(super) fn plans(
     opened: &EvaluatedModel,
     options: &QualityOptions,
     calibrator: Option<&Calibrator>,
-) -> Result<(Vec<PlannedType>, Vec<SkippedType>), Error> {
+) -> Result<(Vec<Planned>, Vec<SkippedType>), Error> {
     let targets: Vec<Target> = match &options.types {
         Types::Common => COMMON.map(Target::Preset).to_vec(),
         Types::All => Preset::ALL.iter().copied().map(Target::Preset).collect(),
@@ -71,7 +96,7 @@ pub(super) fn plans(
     }
     let model = opened.model();
     let data: u64 = model.tensors().iter().map(|tensor| tensor.info.byte_len().unwrap_or(0)).sum();
-    let (mut plans, mut skipped) = (Vec::<PlannedType>::new(), Vec::<SkippedType>::new());
+    let (mut plans, mut skipped) = (Vec::<Planned>::new(), Vec::<SkippedType>::new());
     for target in targets {
         let name = target.to_string();
         if plans.iter().any(|other| other.name == name) {
@@ -87,7 +112,10 @@ pub(super) fn plans(
                 skipped.push(SkippedType { name: name.clone(), reason });
                 calibrates = false;
             }
-            Ok((_, job)) => plans.push(PlannedType { name: name.clone(), job, calibrated: false }),
+            Ok((_, job)) => plans.push(Planned {
+                name: name.clone(),
+                content: Content::Type { job, calibrated: false },
+            }),
             Err(error) if (!is_listed || calibrator.is_some()) && reason(&error).is_some() => {
                 let why = reason(&error).unwrap_or_default();
                 calibrates = why == NEEDS_IMATRIX;
@@ -100,7 +128,10 @@ pub(super) fn plans(
             calibrator.prepare(&mut prepared);
             let mut job = gguf_quantize::plan(model, target, &prepared)?.job;
             calibrator.restore_importance(&mut job, quantization.importance.as_ref());
-            plans.push(PlannedType { name: name + CALIBRATED_SUFFIX, job, calibrated: true });
+            plans.push(Planned {
+                name: name + CALIBRATED_SUFFIX,
+                content: Content::Type { job, calibrated: true },
+            });
         }
     }
     Ok((plans, skipped))

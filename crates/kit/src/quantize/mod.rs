@@ -164,9 +164,8 @@ impl Plan {
                 calibrator
                     .restore_importance(&mut planned.job, options.quantization.importance.as_ref());
             }
-            if options.reserve > 0 {
-                reserve(&mut planned.job.metadata, options.reserve);
-            }
+            // The padding of an edited input is not part of the model.
+            reserve(&mut planned.job.metadata, options.reserve);
             if !pruned.is_empty() {
                 gguf_graph::stored::remove(&mut planned.job.metadata);
             }

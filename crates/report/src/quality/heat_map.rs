@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use gguf_eval::quality::{QualityReport, TensorError, TypeQuality};
 use svg::node::element::{Group, Rectangle, Title};
 
-use super::format::{rounded, significant};
 use super::plots::{picture, text};
+use crate::figures::{rounded, significant};
 
 /// Returns the layer of a tensor, if any, and its role: `blk.3.attn_q.weight` is `attn_q` of layer 3.
 fn role(name: &str) -> (Option<u64>, &str) {

@@ -1,18 +1,18 @@
 //! HTML page of a quality report.
 
 mod axis;
-mod format;
 mod heat_map;
 mod plots;
 
 use gguf::units::{bytes, count};
-use gguf_eval::quality::{ModelCost, Purpose, QualityReport, TypeQuality};
+use gguf_eval::quality::{ModelCost, QualityReport, TypeQuality};
+use gguf_eval::recommendation::Purpose;
 use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 use serde_json::json;
 
-use self::format::significant;
+use crate::figures::significant;
 
 /// Template of the page.
 const TEMPLATE: &str = include_str!("quality.html");
@@ -51,11 +51,17 @@ struct Row {
     /// Typical change of a probability in percent: the square root of twice the KL divergence.
     probability_change: String,
     dominated_by: Option<String>,
+    /// Class of the style of a recommended type.
     chosen: Option<&'static str>,
+    /// Name of its purpose.
+    purpose: Option<&'static str>,
+    /// Meaning of its purpose.
+    meaning: Option<&'static str>,
     blocks: Option<String>,
 }
 
-const fn name_of(purpose: Purpose) -> &'static str {
+/// Returns the class of a purpose in the style of the page.
+const fn class_of(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Faithful => "faithful",
         Purpose::Balanced => "balanced",
@@ -147,7 +153,9 @@ fn row(report: &QualityReport, entry: &TypeQuality) -> Row {
         memory_number: memory_bytes,
         probability_change: significant(100.0 * (2.0 * entry.mean_kld).sqrt(), 2),
         dominated_by: entry.dominated_by.clone(),
-        chosen: chosen.map(|(purpose, _)| name_of(purpose)),
+        chosen: chosen.map(|(purpose, _)| class_of(purpose)),
+        purpose: chosen.map(|(purpose, _)| purpose.name()),
+        meaning: chosen.map(|(purpose, _)| purpose.meaning()),
         blocks: on_front
             .then(|| heat_map::by_block(entry, &format!("blocks-{}", entry.name)))
             .flatten(),

@@ -8,7 +8,7 @@ use svg::Document;
 use svg::node::element::{Circle, Group, Line, Path, Text, Title, path::Data};
 
 use super::axis::Axis;
-use super::format::{rounded, significant};
+use crate::figures::{rounded, significant};
 
 /// Approximate width of a bold letter of a label.
 const LETTER_WIDTH: f64 = 7.6;
@@ -155,7 +155,9 @@ pub(super) fn over_size(report: &QualityReport, width: f64, id: &str) -> String 
             None => ("dot", 5.0),
         };
         let dominated = match &entry.dominated_by {
-            Some(other) => format!("; dominated by {other} (no larger, lower KL divergence)"),
+            Some(other) => {
+                format!("; dominated by {other} (no larger, lower KL divergence beyond the error)")
+            }
             None => String::new(),
         };
         let tooltip = format!(

@@ -95,7 +95,7 @@ pub fn edit(request: Request, edit: Edit) -> ApiResult {
     let keys = preview(model.model()?, &changes, renderer)?;
     let findings = new_findings(model.model()?, &changes, renderer)?;
     let mut document = json::with_schema(
-        "edit/1",
+        "edit/2",
         serde_json::json!({ "keys": json::edited_keys(&keys), "findings": findings_json(&model, &findings) }),
     );
     if !edit.preview {

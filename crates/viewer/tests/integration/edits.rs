@@ -19,7 +19,7 @@ fn preview_writes_nothing_and_edit_writes() {
         "rename": [["general.basename", "my.basename"]],
     });
     let preview = viewer.post("models/0/edit", &change).ok();
-    assert_eq!((&preview["schema"], &preview["saved"]), (&"gguf-kit/edit/1".into(), &json!(null)));
+    assert_eq!((&preview["schema"], &preview["saved"]), (&"gguf-kit/edit/2".into(), &json!(null)));
     let keys: Vec<_> = preview["keys"]
         .as_array()
         .unwrap()

@@ -5,8 +5,7 @@ use std::io::Write;
 use gguf_kit::eval::{Candidate, ComparisonReport, Divergence, Mean, Miss, Spread};
 use serde_json::{Map, Value, json};
 
-use crate::document;
-use crate::terminal;
+use crate::{document, listing, terminal};
 
 /// Printed percentiles.
 const PERCENTILES: [f64; 9] = [99.9, 99.0, 95.0, 90.0, 50.0, 10.0, 5.0, 1.0, 0.1];
@@ -24,7 +23,13 @@ pub fn print(
 ) -> std::io::Result<()> {
     let all = models.iter().zip(&found.models);
     if as_json {
-        let models: Vec<_> = all.map(|(file, model)| to_json(file, model, found)).collect();
+        let digests = found.tensor_digests.iter().map(Some).chain(std::iter::repeat(None));
+        let models = all.zip(digests).map(|((file, model), digest)| {
+            let mut json = to_json(file, model, found);
+            json["tensor_digest"] = json!(digest);
+            json
+        });
+        let models: Vec<_> = models.collect();
         return document::print(
             out,
             "divergence/2",
@@ -43,7 +48,8 @@ pub fn print(
 
 fn print_model(out: &mut impl Write, file: &str, found: &Divergence) -> std::io::Result<()> {
     let (reference, model) = (found.reference, found.model);
-    writeln!(out, "{file} ({} tokens evaluated in {} chunks)", model.surprise.count, model.chunks)?;
+    let evaluated = listing::evaluated(model.surprise.count as usize, model.chunks);
+    writeln!(out, "{file} ({evaluated})")?;
     let mut line = |what: &str, value: f64, error: f64| {
         writeln!(out, "  {what:<34}{value:>12.6} ± {error:.6}")
     };

@@ -1,6 +1,5 @@
 //! `gguf inspect`: shows what a file contains. One module per view.
 
-mod card;
 mod glob;
 mod keys;
 mod memory;
@@ -15,6 +14,7 @@ use std::path::Path;
 
 use gguf_kit::checkpoint::WeightsSummary;
 use gguf_kit::open;
+use gguf_kit::report::file_card_markdown;
 use gguf_kit::summary::Summary;
 
 use crate::commands::each;
@@ -156,7 +156,7 @@ fn inspect(
             false => writeln!(out, "{bom}")?,
         }
     } else if args.markdown {
-        out.write_all(card::text(&summary, source).as_bytes())?;
+        out.write_all(file_card_markdown(&summary, source).as_bytes())?;
     } else if args.json {
         let mut json = gguf_kit::json::summary(&summary, source, args.diffable);
         if let Some(pattern) = view.keys {

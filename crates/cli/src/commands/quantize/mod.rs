@@ -203,7 +203,7 @@ fn quantize(
         }
         return Ok(plan.write_recipe(&overwrite)?);
     }
-    let before: Vec<_> = plan.files().map(|(job, _)| commands::stored_bytes(job)).collect();
+    let before: Vec<_> = plan.files().map(|(job, _)| commands::stored_bits(job)).collect();
     let started = Instant::now();
     match plan.write(&overwrite, &commands::note_restart, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
@@ -215,7 +215,7 @@ fn quantize(
     if report.is_some() {
         return Ok(());
     }
-    commands::report_written("quantize/1", plan.files(), &before, time, args.json)
+    commands::report_written("quantize/2", plan.files(), &before, time, args.json)
 }
 
 /// Prints the plan and the estimated time.
@@ -228,7 +228,7 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
         let outputs = jobs.iter().map(|(job, path)| listing::plan_json(job, path));
         let mut whole = listing::plans_json(outputs.collect());
         whole["seconds"] = seconds.into();
-        document::print(&mut out, "quantize/1", whole)?;
+        document::print(&mut out, "quantize/2", whole)?;
     } else {
         let threads = listing::plural(rayon::current_num_threads(), "thread");
         let time = format!("estimated time: {seconds:.0} s on {threads}");

@@ -53,7 +53,9 @@ impl Args {
             let changed = verified.faults.len();
             let files = verified.files.len();
             match changed {
+                0 if files == 1 => writeln!(out, "1 file is as signed by {}", verified.signer)?,
                 0 => writeln!(out, "{files} files are as signed by {}", verified.signer)?,
+                1 => writeln!(out, "signed by {}, but 1 file differs", verified.signer)?,
                 _ => writeln!(out, "signed by {}, but {changed} files differ", verified.signer)?,
             }
         }

@@ -107,6 +107,7 @@ const COMMANDS: &[&str] = &[
     "quality F16 --types q8_0 -f TEXT -c 32 --chunks 1 --no-speed --json",
     "sensitivity F16 --types q8_0 --by block -f TEXT -c 32 --chunks 1 --json",
     "links DIR --json",
+    "card REPOSITORY --json",
     "demo CHECKPOINT --json",
     "transcribe WHISPER SOUND --format json --no-fallback",
     // Errors of a library, the command line, clap and the environment.
@@ -143,6 +144,13 @@ fn files(dir: &Dir) -> BTreeMap<&'static str, String> {
     );
     fs::write(path("old.bin"), old.bytes).unwrap();
     fs::create_dir(path("dir")).unwrap();
+    fs::create_dir(path("repository")).unwrap();
+    fs::copy(path("q4.gguf"), path("repository/q4.gguf")).unwrap();
+    let imatrix = imatrix(dir);
+    fs::copy(&imatrix, path("repository/imatrix.gguf")).unwrap();
+    let measured = ["quality", &f16, "--files", &path("q4.gguf"), "-f", &path("text")];
+    let measured = [&measured[..], &["-c", "32", "--chunks", "1", "--no-speed", "--json"]].concat();
+    fs::write(path("repository/report.json"), succeeds(&measured)).unwrap();
     let other = crate::cli::support::other_weights(dir);
     succeeds(&["lora", "extract", &f16, &other, "--rank", "1", "-o", &path("adapter.gguf")]);
     BTreeMap::from([
@@ -158,9 +166,10 @@ fn files(dir: &Dir) -> BTreeMap<&'static str, String> {
         ("OLD", path("old.bin")),
         ("DIR", path("dir")),
         ("OTHER", other),
+        ("REPOSITORY", path("repository")),
         ("ADAPTER", path("adapter.gguf")),
         ("ADAPTER2", path("adapter2.gguf")),
-        ("IMATRIX", imatrix(dir)),
+        ("IMATRIX", imatrix),
         ("CHECKPOINT", MODEL.to_owned()),
         ("MISSING", path("missing.gguf")),
         ("OUT", path("out.gguf")),

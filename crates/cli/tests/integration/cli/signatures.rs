@@ -14,7 +14,7 @@ fn models_are_signed_and_verified() {
     let (model, signature) = (dir.f16(), dir.path("m.sig"));
     succeeds(&["sign", &model, "--key", KEY, "-o", &signature]);
     let verify = ["verify", &model, "--signature", &signature, "--public-key", PUBLIC];
-    assert!(succeeds(&verify).contains("1 files are as signed by d832a45d8575"));
+    assert!(succeeds(&verify).contains("1 file is as signed by d832a45d8575"));
     // Signed, and made from the source.
     let both = json(&succeeds(&[&verify[..], &["--source", MODEL, "--json"]].concat()));
     assert_eq!(both["signature"]["faults"].as_array().unwrap().len(), 0);

@@ -69,6 +69,11 @@ const FIXTURES: &[(&[&str], &str)] = &[
     (&["adapter.gguf", "one.gguf", "two.gguf", "l.gguf"], "cp $BASE/adapter.gguf $NAME"),
     (&["Llama-3.2-1B", "Qwen3-0.6B", "SmolLM2-135M/", "BASE", "checkpoint"], "cp -r $BASE/checkpoint $NAME"),
     (&["Qwen3-VL-2B"], "cp -r $BASE/seeing $NAME"),
+    (
+        &["out"],
+        "case $SCRIPT in *'card out'*) mkdir $NAME; cp $BASE/q4.gguf $BASE/q8.gguf $NAME ;; esac",
+    ),
+    (&["Llama-3.2-1B-GGUF"], "mkdir $NAME; cp $BASE/q4.gguf $BASE/q8.gguf $NAME"),
     (&["mmproj-model.gguf", "MMPROJ"], "cp $BASE/mmproj.gguf $NAME"),
     // An adapter if there is a base model.
     (

@@ -1,7 +1,7 @@
 //! Formatting of numbers.
 
 /// Formats a number with `digits` significant digits, without an exponent.
-pub(super) fn significant(number: f64, digits: i32) -> String {
+pub(crate) fn significant(number: f64, digits: i32) -> String {
     if number == 0.0 || !number.is_finite() {
         return number.to_string();
     }
@@ -10,7 +10,7 @@ pub(super) fn significant(number: f64, digits: i32) -> String {
 }
 
 /// Rounds a coordinate to a tenth of a point.
-pub(super) fn rounded(coordinate: f64) -> f64 {
+pub(crate) fn rounded(coordinate: f64) -> f64 {
     (coordinate * 10.0).round() / 10.0
 }
 
