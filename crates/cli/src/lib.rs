@@ -25,6 +25,7 @@ mod force;
 mod foreign_flags;
 mod groups;
 mod guesses;
+mod hub_outputs;
 mod launch;
 mod listing;
 mod model_args;
@@ -90,6 +91,7 @@ enum Command {
     Generate(Box<commands::generate::Args>),
     Chat(Box<commands::generate::ChatArgs>),
     Pull(commands::pull::PullArgs),
+    Upload(commands::upload::Args),
     List(commands::pull::ListArgs),
     Rm(commands::pull::RemoveArgs),
     Transcribe(Box<commands::transcribe::Args>),
@@ -175,6 +177,7 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
         Command::Sensitivity(args) => commands::sensitivity::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
         Command::Chat(args) => commands::generate::run_chat(&args),
+        Command::Upload(args) => commands::upload::run(&args),
         Command::Pull(args) => commands::pull::pull(&args),
         Command::List(args) => commands::pull::list(&args),
         Command::Rm(args) => commands::pull::remove(&args),

@@ -19,7 +19,7 @@ use crate::error::{Error, Fault};
 use crate::http::HttpFile;
 use crate::hub;
 use crate::location::Repository;
-use crate::options::RemoteOptions;
+use crate::options::{RemoteOptions, hub_home};
 use crate::select::select;
 
 /// Bytes per read of a download.
@@ -54,11 +54,7 @@ impl HubCache {
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let directory = variable("HF_HUB_CACHE")
             .or_else(|| variable("HUGGINGFACE_HUB_CACHE"))
-            .or_else(|| Some(variable("HF_HOME")?.join("hub")))
-            .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("huggingface").join("hub")))
-            .or_else(|| {
-                Some(std::env::home_dir()?.join(".cache").join("huggingface").join("hub"))
-            })?;
+            .or_else(|| Some(hub_home()?.join("hub")))?;
         Some(Self { directory })
     }
 

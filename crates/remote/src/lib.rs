@@ -1,5 +1,5 @@
 //! Local and remote GGUF files: HTTP, the Hugging Face Hub and object stores. Object stores can be
-//! written too.
+//! written too, and files uploaded to the hub.
 //!
 //! [`open`] parses a location and returns a [`gguf_store::Source`]. It downloads only the requested
 //! ranges and keeps nothing on disk; transient errors are retried.
@@ -33,6 +33,7 @@ mod error;
 mod http;
 mod hub;
 mod hub_cache;
+mod hub_upload;
 mod location;
 #[cfg(feature = "object-stores")]
 mod object_store;
@@ -55,6 +56,10 @@ use crate::client::Client;
 pub use crate::client::Transferred;
 pub use crate::error::{Error, Fault};
 pub use crate::hub_cache::{HubCache, StoredFile};
+pub use crate::hub_upload::{
+    UploadFile, UploadOptions, UploadReport, UploadState, UploadedFile, Visibility, prepare_upload,
+    upload, upload_directory,
+};
 pub use crate::location::{Location, Repository, redact};
 #[cfg(feature = "object-stores")]
 pub use crate::object_store::ObjectStores;

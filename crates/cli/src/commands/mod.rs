@@ -38,6 +38,7 @@ pub mod sign;
 pub mod split;
 pub mod tokenize;
 pub mod transcribe;
+pub mod upload;
 pub mod verify;
 pub mod view;
 

@@ -4,5 +4,7 @@ mod fuzz_seeds;
 mod http;
 mod hub;
 mod hub_cache;
+mod hub_upload;
+mod mock_hub;
 mod repository;
 mod server;
