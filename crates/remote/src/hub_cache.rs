@@ -239,7 +239,7 @@ impl HubCache {
 }
 
 /// Downloads a file to `blob`, continuing what an interrupted download left beside it.
-fn download(
+pub(crate) fn download(
     remote: &HttpFile,
     name: &str,
     etag: &str,

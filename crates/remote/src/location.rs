@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use crate::error::Error;
+use crate::ollama::{OllamaName, OllamaStore};
 
 /// Location of a file, or of a directory that holds one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,8 @@ pub struct Repository {
 }
 
 impl Location {
-    /// Parses a location: everything without a known scheme is a local path.
+    /// Parses a location: everything without a known scheme is a local path. `ollama:NAME` is the path of a file in the
+    /// store of Ollama.
     ///
     /// # Errors
     /// [`Error::Location`] for an unknown scheme or a string that does not fit its scheme.
@@ -45,6 +47,10 @@ impl Location {
             return Err(invalid(
                 "a model needs random access, which a stream does not have: name a file",
             ));
+        }
+        if let Some(name) = word.strip_prefix("ollama:") {
+            let name = OllamaName::parse(name).map_err(invalid)?;
+            return OllamaStore::from_env().model(&name).map(Self::Path);
         }
         if let Some(rest) = word.strip_prefix("hf:") {
             return Repository::parse(rest).map(Self::Hub).map_err(invalid);
@@ -73,7 +79,7 @@ impl Location {
                 let path = url()?.to_file_path();
                 path.map(Self::Path).map_err(|()| invalid("it is not a local path"))
             }
-            _ => Err(invalid("expected a path, https://, http://, hf:, s3://, gs:// or az://")),
+            _ => Err(invalid("expected a path, https://, http://, hf:, ollama:, s3://, gs:// or az://")),
         }
     }
 }
