@@ -18,7 +18,7 @@ use crate::{document, downloads, listing, terminal};
 /// model download it themselves; commands that only read headers do not. A model of Ollama's registry is added to the
 /// store of Ollama.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  gguf pull hf:HuggingFaceTB/SmolLM2-135M-Instruct-GGUF:Q8_0\n  gguf pull ollama:llama3.2:1b")]
+#[command(after_help = "Example:\n  gguf pull hf:HuggingFaceTB/SmolLM2-135M-Instruct-GGUF:Q8_0")]
 pub struct PullArgs {
     /// Model: hf:org/repo, hf:org/repo:TYPE or hf:org/repo:file.gguf, with @revision if wanted; or
     /// ollama:model:tag.

@@ -21,10 +21,10 @@ use crate::{document, listing, terminal};
 /// again: an interrupted upload continues when it is repeated. The token is that of HF_TOKEN, or of `hf auth login`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    gguf upload out/ hf:me/My-Model-GGUF --create\n  \
-    gguf upload README.md model-Q4_K_M.gguf hf:me/My-Model-GGUF\n  \
+    gguf upload DIR hf:me/My-Model-GGUF --create\n  \
+    gguf upload model-q4.gguf imatrix.gguf hf:me/My-Model-GGUF\n  \
     gguf upload model.gguf hf:me/My-Model-GGUF/My-Model-Q4_K_M.gguf\n  \
-    gguf upload out/ hf:me/My-Model-GGUF@branch")]
+    gguf upload DIR hf:me/My-Model-GGUF@branch")]
 pub struct Args {
     /// Files, or directories whose contents are uploaded. Hidden directories and unfinished outputs are left out.
     #[arg(required = true, num_args = 1.., value_name = "FILE|DIR")]

@@ -6,5 +6,6 @@ mod hub;
 mod hub_cache;
 mod hub_upload;
 mod mock_hub;
+mod ollama;
 mod repository;
 mod server;
