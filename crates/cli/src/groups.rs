@@ -13,7 +13,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["generate", "chat", "transcribe", "embed", "logits"]),
     ("Evaluate", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
     ("Text", &["tokenize", "detokenize", "chat-template"]),
-    ("Hub", &["pull", "list", "rm", "card"]),
+    ("Hub", &["pull", "list", "rm", "card", "upload"]),
     ("Help", &["help", "demo", "completions", "man", "links"]),
 ];
 

@@ -17,8 +17,8 @@ const GUESSES: &[(&[&str], &str)] = &[
         "images are not read; llama.cpp's llama-mtmd-cli does",
     ),
     (
-        &["upload", "push", "publish"],
-        "`hf upload` of huggingface_hub publishes files; `gguf card` writes the model card",
+        &["push", "publish"],
+        "`gguf upload` publishes files on the Hub; `gguf card` writes the model card",
     ),
     (&["remove", "delete"], "`gguf rm` removes stored models of the Hub"),
     (&["stop", "ps"], "nothing runs in the background"),

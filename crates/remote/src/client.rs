@@ -148,9 +148,8 @@ impl Client {
     }
 
     fn refusal(&self, status: u16, headers: &HeaderMap, url: &Url) -> Fault {
-        if matches!(status, 408 | 429 | 500 | 502 | 503 | 504) {
-            let wait = text(headers, "Retry-After").and_then(retry_after);
-            return Fault::Busy { status, wait };
+        if let Some(busy) = busy(status, headers) {
+            return busy;
         }
         let advice = match status {
             401 | 403 if self.at_endpoint(url) && self.options.hf_token.is_none() => {
@@ -176,6 +175,13 @@ impl Client {
     pub fn error(&self, url: &Url, fault: Fault) -> Error {
         Error::Remote { place: redact_url(url), fault }
     }
+}
+
+/// Returns the fault of a server that cannot respond now.
+pub(crate) fn busy(status: u16, headers: &HeaderMap) -> Option<Fault> {
+    let is_busy = matches!(status, 408 | 429 | 500 | 502 | 503 | 504);
+    let wait = text(headers, "Retry-After").and_then(retry_after);
+    is_busy.then_some(Fault::Busy { status, wait })
 }
 
 /// Reads the certificates of a PEM file.

@@ -43,20 +43,36 @@ pub(crate) fn file_url(client: &Client, name: &str, revision: &str, path: &str) 
 /// Returns the paths of all files in a repository, without those that are not valid local paths.
 ///
 /// # Errors
-/// Also if the listing is cyclic or exceeds the limits.
+/// As [`entries`].
 pub(crate) fn list(client: &Client, repository: &Repository) -> Result<Vec<String>, Error> {
-    let repo = repository.name.split('/');
-    let path = ["api", "models"].into_iter().chain(repo).chain(["tree", &repository.revision]);
-    let mut url = append(&client.endpoint, path);
+    let entries = entries(client, &repository.name, &repository.revision)?;
+    Ok(entries.into_iter().map(|entry| entry.path).collect())
+}
+
+/// Returns the URL of a request of the API about a repository.
+pub(crate) fn api_url<'s>(
+    client: &Client,
+    name: &'s str,
+    rest: impl IntoIterator<Item = &'s str>,
+) -> Url {
+    append(&client.endpoint, ["api", "models"].into_iter().chain(name.split('/')).chain(rest))
+}
+
+/// Returns all files in a repository, without those whose paths are not valid local paths.
+///
+/// # Errors
+/// Also if the listing is cyclic or exceeds the limits.
+pub(crate) fn entries(client: &Client, name: &str, revision: &str) -> Result<Vec<Entry>, Error> {
+    let mut url = api_url(client, name, ["tree", revision]);
     url.set_query(Some("recursive=true"));
     let budget = ByteBudget::new(MAX_LISTING, "the listing is too long");
     let mut seen = HashSet::new();
-    let mut names = Vec::new();
+    let mut found = Vec::new();
     loop {
         let page = retry(&client.options, || page(client, &url, &budget)).and_then(|page| {
             let files = page.0.into_iter().filter(|entry| entry.kind == "file");
-            names.extend(files.map(|entry| entry.path).filter(|path| is_safe_path(path)));
-            if names.len() > MAX_FILES {
+            found.extend(files.filter(|entry| is_safe_path(&entry.path)));
+            if found.len() > MAX_FILES {
                 let what = format!("it lists more than {MAX_FILES} files");
                 return Err(Fault::Response(what));
             }
@@ -64,7 +80,7 @@ pub(crate) fn list(client: &Client, repository: &Repository) -> Result<Vec<Strin
         });
         let next = page.map_err(|fault| client.error(&url, fault))?;
         seen.insert(url);
-        let Some(next) = next else { return Ok(names) };
+        let Some(next) = next else { return Ok(found) };
         if seen.contains(&next) {
             let cycle = Fault::Response("its listing is cyclic".into());
             return Err(client.error(&next, cycle));
@@ -79,11 +95,29 @@ pub(crate) fn is_safe_path(path: &str) -> bool {
         && path.split('/').all(is_valid_segment)
 }
 
+/// A file or directory of a repository.
 #[derive(Deserialize)]
-struct Entry {
+pub(crate) struct Entry {
     #[serde(rename = "type")]
     kind: String,
-    path: String,
+    /// Path in the repository.
+    pub path: String,
+    /// Id of the git blob: the file, or the pointer to a large file.
+    #[serde(default)]
+    pub oid: String,
+    /// Length of the file in bytes.
+    #[serde(default)]
+    pub size: u64,
+    /// Storage of a large file.
+    #[serde(default)]
+    pub lfs: Option<LargeFile>,
+}
+
+/// Storage of a large file.
+#[derive(Deserialize)]
+pub(crate) struct LargeFile {
+    /// SHA-256 of the file.
+    pub oid: String,
 }
 
 /// Fetches one page of a listing; returns its entries and the URL of the next page.

@@ -20,7 +20,7 @@ use crate::error::{Error, Fault};
 use crate::http::HttpFile;
 use crate::hub;
 use crate::location::Repository;
-use crate::options::RemoteOptions;
+use crate::options::{RemoteOptions, hub_home};
 use crate::select::select;
 
 /// Bytes per read of a download.
@@ -60,11 +60,7 @@ impl HubCache {
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let directory = variable("HF_HUB_CACHE")
             .or_else(|| variable("HUGGINGFACE_HUB_CACHE"))
-            .or_else(|| Some(variable("HF_HOME")?.join("hub")))
-            .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("huggingface").join("hub")))
-            .or_else(|| {
-                Some(std::env::home_dir()?.join(".cache").join("huggingface").join("hub"))
-            })?;
+            .or_else(|| Some(hub_home()?.join("hub")))?;
         let offline = std::env::var("HF_HUB_OFFLINE").unwrap_or_default().to_uppercase();
         let is_offline = ["1", "ON", "YES", "TRUE"].contains(&offline.trim());
         Some(Self { directory, is_offline })
@@ -267,7 +263,7 @@ impl HubCache {
 }
 
 /// Downloads a file to `blob`, continuing what an interrupted download left beside it.
-fn download(
+pub(crate) fn download(
     remote: &HttpFile,
     name: &str,
     etag: &str,

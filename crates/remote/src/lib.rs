@@ -1,5 +1,5 @@
 //! Local and remote GGUF files: HTTP, the Hugging Face Hub and object stores. Object stores can be
-//! written too.
+//! written too, and files uploaded to the hub.
 //!
 //! [`open`] parses a location and returns a [`gguf_store::Source`]. It downloads only the requested
 //! ranges and keeps nothing on disk; transient errors are retried.
@@ -9,6 +9,7 @@
 //! | `dir/model.gguf`, `dir` | a local file, or the only model in a directory |
 //! | `https://host/model.gguf` | a file on a web server with range requests |
 //! | `hf:org/repo`, `hf:org/repo:Q4_K_M`, `hf:org/repo:dir/model.gguf@revision` | a file on the hub |
+//! | `ollama:llama3.2`, `ollama:llama3.2:1b` | a model in the store of Ollama, `~/.ollama/models` |
 //! | `s3://bucket/key`, `gs://bucket/key`, `az://container/blob` | an object; with a trailing `/`,
 //! the only model below that prefix |
 //!
@@ -33,9 +34,13 @@ mod error;
 mod http;
 mod hub;
 mod hub_cache;
+mod hub_upload;
+mod lm_studio;
 mod location;
 #[cfg(feature = "object-stores")]
 mod object_store;
+mod ollama;
+mod ollama_registry;
 mod options;
 mod redirect;
 mod repository;
@@ -55,9 +60,15 @@ use crate::client::Client;
 pub use crate::client::Transferred;
 pub use crate::error::{Error, Fault};
 pub use crate::hub_cache::{HubCache, StoredFile};
+pub use crate::hub_upload::{
+    UploadFile, UploadOptions, UploadReport, UploadState, UploadedFile, Visibility, prepare_upload,
+    upload, upload_directory,
+};
+pub use crate::lm_studio::lm_studio_files;
 pub use crate::location::{Location, Repository, redact};
 #[cfg(feature = "object-stores")]
 pub use crate::object_store::ObjectStores;
+pub use crate::ollama::{OllamaLayer, OllamaModel, OllamaName, OllamaStore};
 pub use crate::options::{HfToken, RemoteOptions};
 pub use crate::repository::RepositoryFiles;
 

@@ -1,10 +1,12 @@
 //! Locations of files.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use url::Url;
 
 use crate::error::Error;
+use crate::ollama::{OllamaName, OllamaStore};
 
 /// Location of a file, or of a directory that holds one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +15,15 @@ pub enum Location {
     Path(PathBuf),
     /// `http://` or `https://`.
     Http(Url),
-    /// `hf:organisation/repository[:file][@revision]`.
+    /// `hf:organisation/repository[:file][@revision]`. A file that ends in `.gguf` may also follow a `/`.
     Hub(Repository),
     /// `s3://`, `gs://` or `az://`: bucket and object key.
     Object(Url),
 }
 
 /// A repository on the Hugging Face Hub, or one file in it.
+///
+/// `Display` writes it as a location: `hf:organisation/repository[@revision][:file]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
     /// `organisation/name`.
@@ -32,7 +36,8 @@ pub struct Repository {
 }
 
 impl Location {
-    /// Parses a location: everything without a known scheme is a local path.
+    /// Parses a location: everything without a known scheme is a local path. `ollama:NAME` is the path of a file in the
+    /// store of Ollama.
     ///
     /// # Errors
     /// [`Error::Location`] for an unknown scheme or a string that does not fit its scheme.
@@ -42,6 +47,10 @@ impl Location {
             return Err(invalid(
                 "a model needs random access, which a stream does not have: name a file",
             ));
+        }
+        if let Some(name) = word.strip_prefix("ollama:") {
+            let name = OllamaName::parse(name).map_err(invalid)?;
+            return OllamaStore::from_env().model(&name).map(Self::Path);
         }
         if let Some(rest) = word.strip_prefix("hf:") {
             return Repository::parse(rest).map(Self::Hub).map_err(invalid);
@@ -70,8 +79,20 @@ impl Location {
                 let path = url()?.to_file_path();
                 path.map(Self::Path).map_err(|()| invalid("it is not a local path"))
             }
-            _ => Err(invalid("expected a path, https://, http://, hf:, s3://, gs:// or az://")),
+            _ => Err(invalid(
+                "expected a path, https://, http://, hf:, ollama:, s3://, gs:// or az://",
+            )),
         }
+    }
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hf:{}", self.name)?;
+        if self.revision != "main" {
+            write!(f, "@{}", self.revision)?;
+        }
+        self.file.as_ref().map_or(Ok(()), |file| write!(f, ":{file}"))
     }
 }
 
@@ -82,15 +103,24 @@ impl Repository {
             Some((word, revision)) => (word, revision),
             None => (word, "main"),
         };
+        // A revision has no colon.
+        let (revision, late_file) = match revision.split_once(':') {
+            Some((revision, file)) => (revision, Some(file)),
+            None => (revision, None),
+        };
         let (name, file) = match word.split_once(':') {
             Some((name, file)) => (name, Some(file)),
-            None => (word, None),
+            None => match split_file(word) {
+                Some((name, file)) => (name, Some(file)),
+                None => (word, late_file),
+            },
         };
         let is_valid_name = |part: &str| {
             let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
             is_valid_segment(part) && part.bytes().all(allowed)
         };
         let is_valid = name.split('/').count() == 2
+            && (late_file.is_none() || file == late_file)
             && name.split('/').all(is_valid_name)
             && revision.split('/').all(is_valid_segment)
             && file.is_none_or(|file| file.split('/').all(is_valid_segment));
@@ -99,6 +129,13 @@ impl Repository {
             .then(|| Self { name: owned(name), file: file.map(owned), revision: owned(revision) })
             .ok_or(FORM)
     }
+}
+
+/// Splits `organisation/repository/file.gguf`.
+fn split_file(word: &str) -> Option<(&str, &str)> {
+    let slash = word.match_indices('/').nth(1)?.0;
+    let (name, file) = (&word[..slash], &word[slash + 1..]);
+    file.to_lowercase().ends_with(".gguf").then_some((name, file))
 }
 
 /// Whether a path segment is not empty, `.` or `..`.
@@ -148,6 +185,9 @@ mod tests {
             ("hf:org/repo:Q4_K_M", hub("org/repo", Some("Q4_K_M"), "main")),
             ("hf:o/r:sub/a.gguf@refs/pr/1", hub("o/r", Some("sub/a.gguf"), "refs/pr/1")),
             ("hf:o/r@v1.0", hub("o/r", None, "v1.0")),
+            ("hf:o/r/sub/a.gguf", hub("o/r", Some("sub/a.gguf"), "main")),
+            ("hf:o/r/a.GGUF@v1.0", hub("o/r", Some("a.GGUF"), "v1.0")),
+            ("hf:o/r@refs/pr/1:sub/a.gguf", hub("o/r", Some("sub/a.gguf"), "refs/pr/1")),
             ("https://h/a?b=c", Location::Http("https://h/a?b=c".parse().unwrap())),
             ("s3://bucket/a/b.gguf", Location::Object("s3://bucket/a/b.gguf".parse().unwrap())),
         ];
@@ -165,6 +205,9 @@ mod tests {
             "hf:a/b:../c.gguf",
             "hf:a/b@",
             "hf:a/b:",
+            "hf:a/b:c@d:e",
+            "hf:a/b/c.gguf@d:e",
+            "hf:a/b/../c.gguf",
             "hf://a/b",
             "ftp://host/file",
             "s3:///key",

@@ -18,17 +18,24 @@ pub(crate) fn retry<T>(
             Err(fault) if fault.is_transient() && tried < options.attempts => fault,
             result => return result,
         };
-        let backoff = backoff(options, tried);
-        match fault {
-            // Do not retry before the delay that the server requests.
-            Fault::Busy { wait: Some(wait), .. } if wait > options.max_backoff => {
-                return Err(fault);
-            }
-            Fault::Busy { wait: Some(wait), .. } => sleep(wait.max(backoff)),
-            _ => sleep(backoff),
-        }
+        pause(options, tried, fault)?;
         tried += 1;
     }
+}
+
+/// Waits after failure number `tried`.
+///
+/// # Errors
+/// The fault, if the server requests a longer delay than the maximum.
+pub(crate) fn pause(options: &RemoteOptions, tried: u32, fault: Fault) -> Result<(), Fault> {
+    let backoff = backoff(options, tried);
+    match fault {
+        // Do not retry before the delay that the server requests.
+        Fault::Busy { wait: Some(wait), .. } if wait > options.max_backoff => return Err(fault),
+        Fault::Busy { wait: Some(wait), .. } => sleep(wait.max(backoff)),
+        _ => sleep(backoff),
+    }
+    Ok(())
 }
 
 /// Returns the delay after failure number `tried`: doubled each time, less a random part of up to

@@ -217,6 +217,21 @@ pub(super) const EDITS: Area = Area {
             "The output is a directory, a device, a broken link, or not writable by this user.",
             "Name another output.",
         ),
+        row(
+            "upload-refused",
+            "The files cannot be uploaded together, or not under their names.",
+            "Read the message.",
+        ),
+        row(
+            "token-missing",
+            "A repository of the Hugging Face Hub is written only with a token.",
+            "Set HF_TOKEN, or log in with `hf auth login`.",
+        ),
+        row(
+            "input-changed",
+            "The file changed while it was read.",
+            "Repeat the command when no other program writes the file.",
+        ),
         row("output-is-input", "The output is one of the inputs.", "Name another output."),
         row(
             "output-busy",

@@ -18,6 +18,7 @@ use gguf_legacy::Change;
 use gguf_pipeline::Job;
 
 use crate::commands::given_flags::GivenFlags;
+use crate::commands::hub_outputs::HubOutputs;
 use crate::commands::quantize::{calibration, types};
 use crate::failure::Failure;
 use crate::force::Force;
@@ -125,9 +126,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return print_supported_models();
     };
     let kind = kind(source, args.architecture.as_deref())?;
-    let outputs = args.outputs.wanted()?;
+    let mut hub = HubOutputs::default();
+    let outputs = args.outputs.wanted(&mut hub)?;
     flags::check(&args.given, kind, &outputs)?;
-    on_threads(args.threads, || convert(args, source, kind, outputs))
+    on_threads(args.threads, || convert(args, source, kind, outputs, hub))
 }
 
 fn convert(
@@ -135,6 +137,7 @@ fn convert(
     source: &str,
     kind: Kind,
     outputs: Vec<OutputOptions>,
+    hub: HubOutputs,
 ) -> Result<(), Failure> {
     let progress = Progress::new();
     let mut plan = Plan::new(source, kind, &args.options(outputs)?, &progress)?;
@@ -142,8 +145,11 @@ fn convert(
     terminal::notes(&plan.notes);
     let printed = plan.notes.len();
     if args.dry_run {
-        return show(args, kind, &plan);
+        return show(args, kind, &plan, &hub);
     }
+    let files = plan.files()?;
+    hub.prepare(files.iter().map(|(_, path)| path.as_path()), &args.force)?;
+    drop(files);
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
     let overwrite = args.force.protecting(inputs.chain(args.calibration.input()));
     let started = Instant::now();
@@ -156,9 +162,11 @@ fn convert(
     terminal::notes(&plan.notes[printed..]);
     let files = plan.files()?;
     let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bits(job)).collect();
-    let files = files.iter().map(|(job, path)| (job, path.as_path()));
-    commands::report_written("convert/2", files.clone(), &before, time, args.json)?;
-    if let (Some((job, path)), None) = (files.clone().next(), files.clone().nth(1))
+    let shown: Vec<_> = files.iter().map(|(_, path)| hub.shown(path)).collect();
+    let named = files.iter().zip(&shown).map(|((job, _), shown)| (job, shown.as_path()));
+    commands::report_written("convert/2", named, &before, time, args.json)?;
+    hub.upload(files.iter().map(|(_, path)| path.as_path()), &args.force)?;
+    if let ([(job, _)], [path]) = (&files[..], &shown[..])
         && kind == Kind::Checkpoint
         && std::io::stderr().is_terminal()
     {
@@ -205,13 +213,13 @@ impl Args {
     }
 }
 
-fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
+fn show(args: &Args, kind: Kind, plan: &Plan, hub: &HubOutputs) -> Result<(), Failure> {
     let files = plan.files()?;
     // Validates as strictly as writing does.
     files.iter().try_for_each(|(job, _)| job.header().map(drop))?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        let outputs = files.iter().map(|(job, path)| listing::plan_json(job, path));
+        let outputs = files.iter().map(|(job, path)| listing::plan_json(job, &hub.shown(path)));
         let mut json = listing::plans_json(outputs.collect());
         if kind == Kind::Legacy {
             let changes = plan.outputs.iter().flat_map(|output| &output.changes);
@@ -221,7 +229,7 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
         return Ok(());
     }
     for (job, path) in &files {
-        write!(out, "{}", listing::plan_text(job, path))?;
+        write!(out, "{}", listing::plan_text(job, &hub.shown(path)))?;
     }
     for Planned { changes, .. } in &plan.outputs {
         for Change { name, from, to, fidelity } in changes {

@@ -1,4 +1,6 @@
-//! `gguf export`: converts a GGUF to safetensors.
+//! `gguf export`: converts a GGUF to safetensors, or adds it to the store of Ollama.
+
+mod ollama;
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +16,22 @@ use crate::outtype::Outtype;
 use crate::progress::Progress;
 use crate::{commands, listing, terminal};
 
-/// Export a GGUF to a Hugging Face checkpoint or safetensors.
+/// Export a GGUF to a Hugging Face checkpoint, safetensors or Ollama.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf export llama-q8.gguf --to hf Llama-3.2-1B\n  \
     gguf export model.gguf --to safetensors model.safetensors --dtype f16\n  \
-    gguf export model-q4.gguf --to safetensors blocks.safetensors --raw")]
+    gguf export model-q4.gguf --to safetensors blocks.safetensors --raw\n  \
+    gguf export model-q4.gguf --to ollama my-model:q4")]
 pub struct Args {
     /// Model.
     source: String,
-    /// Output format: hf writes a directory with config and tokenizer, safetensors a single file.
+    /// Output format: hf writes a directory with config and tokenizer, safetensors a single file, ollama adds a model to
+    /// the store of Ollama (OLLAMA_MODELS, or ~/.ollama/models).
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "hf")]
     to: Format,
-    /// Output file, or a new or empty directory.
-    output: PathBuf,
+    /// Output file, or a new or empty directory; the name of the model for Ollama [default: its own name and type].
+    output: Option<PathBuf>,
     /// Type of matrices: f32, f16, bf16, or auto, which keeps float types and dequantizes others to bf16.
     #[arg(long, default_value = "auto", value_name = "TYPE")]
     dtype: Outtype,
@@ -54,6 +58,7 @@ const SHARD_SIZE: u64 = 5_000_000_000;
 enum Format {
     Hf,
     Safetensors,
+    Ollama,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -67,12 +72,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             )));
         }
     };
+    if args.to == Format::Ollama {
+        if args.raw || args.keep_names || args.max_shard_size.is_some() || dtype.is_some() {
+            let what = "--to ollama copies the file: quantize it first";
+            return Err(Failure::Usage(what.into()));
+        }
+        let name = args.output.as_deref().map(Path::to_string_lossy);
+        let opened = open(&args.source)?;
+        let replace = args.force.is_given();
+        return ollama::export(&args.source, &opened, name.as_deref(), replace, args.json);
+    }
+    let Some(output) = args.output.as_deref() else {
+        return Err(Failure::Usage("OUTPUT is missing: expected MODEL OUTPUT".into()));
+    };
     if args.to == Format::Safetensors && args.max_shard_size.is_some() {
         return Err(Failure::Usage("--max-shard-size requires --to hf".into()));
     }
     // A directory or several files cannot be written to a stream.
-    if args.output.as_os_str() == "-" {
-        args.force.protecting::<&Path>([]).check(&args.output)?;
+    if output.as_os_str() == "-" {
+        args.force.protecting::<&Path>([]).check(output)?;
     }
     let options = export::ExportOptions { dtype };
     let opened = open(&args.source)?;
@@ -81,23 +99,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if args.to == Format::Hf {
             return Err(Failure::Usage("--raw and --keep-names require --to safetensors".into()));
         }
-        return write(args, &opened, &export::gguf_tensors(model, options));
+        return write(args, output, &opened, &export::gguf_tensors(model, options));
     }
     let plan = export::plan(model, options)?;
     terminal::notes(&plan.notes);
     if args.to == Format::Safetensors {
-        return write(args, &opened, &plan.tensors);
+        return write(args, output, &opened, &plan.tensors);
     }
-    let directory = Directory::create(&args.output)?;
+    let directory = Directory::create(output)?;
     let progress = Progress::new();
     directory.write(&plan, args.max_shard_size.unwrap_or(SHARD_SIZE), &progress)?;
     let time = progress.finish();
-    let total = directory_len(&args.output)?;
+    let total = directory_len(output)?;
     if args.json {
-        return commands::print_written("export/2", [(args.output.as_path(), total)], time);
+        return commands::print_written("export/2", [(output, total)], time);
     }
     let time = time.as_secs_f64();
-    eprintln!("wrote {}: {} in {time:.1} s", args.output.display(), listing::bytes(total));
+    eprintln!("wrote {}: {} in {time:.1} s", output.display(), listing::bytes(total));
     Ok(())
 }
 
@@ -109,15 +127,19 @@ fn directory_len(dir: &Path) -> Result<u64, gguf::Error> {
 }
 
 /// Writes a single safetensors file.
-fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Result<(), Failure> {
+fn write(
+    args: &Args,
+    path: &Path,
+    opened: &Opened,
+    tensors: &[(Tensor, TensorType)],
+) -> Result<(), Failure> {
     let progress = Progress::new();
     let overwrite = args.force.protecting(opened.files());
-    let path = &args.output;
     safetensors::write(path, tensors, args.raw, &overwrite, &progress)?;
     let time = progress.finish();
     if args.json {
         let len = path.metadata().map_err(|fault| gguf::Error::read(path, fault))?.len();
-        return commands::print_written("export/2", [(path.as_path(), len)], time);
+        return commands::print_written("export/2", [(path, len)], time);
     }
     commands::report_file(path, Some(time));
     Ok(())

@@ -20,6 +20,7 @@ pub mod given_flags;
 pub mod graph;
 pub mod hash;
 pub mod help;
+pub mod hub_outputs;
 pub mod imatrix;
 pub mod inspect;
 pub mod links;
@@ -39,6 +40,7 @@ pub mod sign;
 pub mod split;
 pub mod tokenize;
 pub mod transcribe;
+pub mod upload;
 pub mod verify;
 pub mod view;
 

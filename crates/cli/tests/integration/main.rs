@@ -17,4 +17,5 @@ mod legacy_files;
 #[allow(dead_code, reason = "other crates share the module and use more of it")]
 #[path = "../../../remote/tests/integration/server.rs"]
 mod server;
+mod upload_hub;
 mod whisper;

@@ -64,7 +64,8 @@ pub fn save_hessians(
 pub fn default_path(opened: &Opened, source: &str, target: Target) -> Result<PathBuf, Error> {
     let name = crate::name::for_output(opened.model(), target);
     Ok(match Location::parse(source)? {
-        Location::Path(path) => path.with_file_name(name),
+        // Not in the store of Ollama.
+        Location::Path(path) if !source.starts_with("ollama:") => path.with_file_name(name),
         _ => name.into(),
     })
 }

@@ -44,6 +44,18 @@ pub struct CacheUsage {
     pub directory: Option<PathBuf>,
 }
 
+/// Returns the directory of this program among the caches of the user: `$XDG_CACHE_HOME/gguf-kit` or the equivalent of
+/// the system; `None` if the user has no home directory.
+pub(crate) fn user_directory() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = set("XDG_CACHE_HOME").or_else(|| match std::env::consts::OS {
+        "windows" => set("LOCALAPPDATA"),
+        "macos" => Some(std::env::home_dir()?.join("Library/Caches")),
+        _ => Some(std::env::home_dir()?.join(".cache")),
+    });
+    Some(caches?.join("gguf-kit"))
+}
+
 impl Cache {
     /// Creates a cache of at most `disk_limit` bytes in `directory`, which is created on the first
     /// write; a memory cache only, if there is no directory or the limit is 0.
@@ -56,14 +68,7 @@ impl Cache {
     /// Returns the default directory of the user: `$XDG_CACHE_HOME/gguf-kit/remote` or the equivalent
     /// of the system; `None` if the user has no home directory.
     pub fn directory() -> Option<PathBuf> {
-        let set =
-            |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let caches = set("XDG_CACHE_HOME").or_else(|| match std::env::consts::OS {
-            "windows" => set("LOCALAPPDATA"),
-            "macos" => Some(std::env::home_dir()?.join("Library/Caches")),
-            _ => Some(std::env::home_dir()?.join(".cache")),
-        });
-        Some(caches?.join("gguf-kit").join("remote"))
+        Some(user_directory()?.join("remote"))
     }
 
     /// Wraps a source so that it is read through this cache.

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use gguf_store::{Existing, unfinished_name};
 use object_store::ObjectStoreExt;
+use object_store::multipart::PartId;
 use object_store::path::Path as Key;
 use url::Url;
 
+use super::record::Record;
 use super::store::{Store, explain, runtime, wait};
 use crate::error::Fault;
 use crate::location::redact_url;
@@ -49,6 +51,29 @@ impl Object {
             Existing::Refuse if found.is_some() => Err(gguf::Error::Exists(self.target.clone())),
             _ => Ok(()),
         }
+    }
+
+    /// Whether the existing object is what an earlier run of the same job has completed: the job's record stands beside it
+    /// with all parts, and its length is that of the job.
+    pub fn is_result_of(&self, job: &Record) -> Result<bool, gguf::Error> {
+        let record = self.request(Record::read(&self.store, &self.record))?;
+        let is_complete =
+            record.is_some_and(|record| record.is_same_job(job) && record.is_complete());
+        let object = self.request(self.store.find(&self.key))?;
+        Ok(is_complete && object.is_some_and(|object| job.may_have_made(&object)))
+    }
+
+    /// Puts the parts of an upload together; returns whether the upload existed. An earlier run that was stopped before it
+    /// removed the record may have completed it.
+    pub fn complete(&self, upload: &str, parts: Vec<PartId>) -> Result<bool, gguf::Error> {
+        self.request(async {
+            match self.store.uploads.complete_multipart(&self.key, &upload.to_owned(), parts).await
+            {
+                Ok(_) => Ok(true),
+                Err(object_store::Error::NotFound { .. }) => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// Removes the parts of an upload and its record. Errors are ignored: a later writer of the

@@ -80,7 +80,6 @@ impl RemoteStore for ObjectStores {
         resume: &ResumeOptions,
     ) -> Result<Box<dyn RemoteOutput>, gguf::Error> {
         let object = self.object(target)?;
-        object.check(existing)?;
         let part_len = part_len(layout.len);
         Ok(Box::new(Upload::begin(object, existing, layout, part_len, resume)?))
     }

@@ -5,7 +5,7 @@
 //! which are invisible but billed to the owner of the bucket.
 
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, PutPayload};
+use object_store::{ObjectMeta, ObjectStoreExt, PutPayload};
 use serde::{Deserialize, Serialize};
 
 use super::store::Store;
@@ -45,6 +45,22 @@ impl Record {
         // Cannot fail: a record has no maps and no numbers that JSON lacks.
         let text = serde_json::to_vec(self).unwrap_or_default();
         store.objects.put(path, PutPayload::from(text)).await.map(drop)
+    }
+
+    /// Whether all parts are uploaded.
+    pub fn is_complete(&self) -> bool {
+        self.parts.iter().all(Option::is_some)
+    }
+
+    /// Whether an object can be the result of the upload: it has the length, and, where the store counts parts in the ETag
+    /// (S3: `"digest-count"`), as many parts.
+    pub fn may_have_made(&self, object: &ObjectMeta) -> bool {
+        let tag = object.e_tag.as_deref().unwrap_or_default().trim_matches('"');
+        let count = tag.rsplit_once('-').and_then(|(digest, count)| {
+            let is_digest = digest.len() == 32 && digest.bytes().all(|b| b.is_ascii_hexdigit());
+            is_digest.then(|| count.parse::<usize>().ok()).flatten()
+        });
+        object.size == self.len && count.is_none_or(|count| count == self.parts.len())
     }
 
     /// Whether `other` is an upload of the same job with the same part boundaries.

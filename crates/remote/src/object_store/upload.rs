@@ -3,7 +3,6 @@
 //! The object does not exist before the last request and is complete then. Bytes are buffered in
 //! memory until a part is complete; nothing is written to the local disk. A [`Record`] of the
 //! upload is stored beside the target until the upload is complete.
-//! Beside the target stands a [`Record`] of the upload until it is complete.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -46,6 +45,10 @@ pub(super) struct Upload {
     existing: Existing,
     /// Whether uploaded parts stay when the upload is interrupted.
     keep: bool,
+    /// Whether an earlier run has completed the object, and was stopped before it removed the record.
+    finished: bool,
+    /// Whether an earlier run has uploaded all parts.
+    was_complete: bool,
     committed: bool,
 }
 
@@ -78,7 +81,10 @@ struct PartBuffer {
 }
 
 impl Upload {
-    /// Begins or resumes an upload. The caller has checked that the object may be written.
+    /// Begins or resumes an upload.
+    ///
+    /// # Errors
+    /// [`gguf::Error::Exists`] if an object must not be replaced, unless an earlier run of the same job has completed it.
     pub fn begin(
         object: Object,
         existing: Existing,
@@ -94,6 +100,13 @@ impl Upload {
             part_len,
             parts: vec![None; count],
         };
+        let mut finished = false;
+        if let Err(refused) = object.check(existing) {
+            finished = resume.resume && object.is_result_of(&record)?;
+            if !finished {
+                return Err(refused);
+            }
+        }
         let earlier = object.request(Record::read(&object.store, &object.record))?;
         match earlier {
             Some(earlier) if resume.resume && earlier.is_same_job(&record) => record = earlier,
@@ -113,6 +126,7 @@ impl Upload {
                 }
             }
         }
+        let was_complete = record.is_complete();
         let state = State {
             record,
             open: HashMap::new(),
@@ -127,7 +141,14 @@ impl Upload {
             part_done: Condvar::new(),
         };
         let keep = resume.resume;
-        Ok(Self { shared: Arc::new(shared), existing, keep, committed: false })
+        Ok(Self {
+            shared: Arc::new(shared),
+            existing,
+            keep,
+            finished,
+            was_complete,
+            committed: false,
+        })
     }
 }
 
@@ -278,17 +299,24 @@ impl RemoteOutput for Upload {
 
     fn commit(mut self: Box<Self>) -> Result<(), gguf::Error> {
         let object = &self.shared.object;
-        object.check(self.existing)?;
         let record = self.shared.state().record.clone();
+        if self.finished {
+            self.committed = true;
+            return object.request(object.store.objects.delete(&object.record));
+        }
+        object.check(self.existing)?;
+        let job = record.clone();
         let parts = record.parts.into_iter().flatten();
         let parts: Vec<_> = parts.map(|content_id| PartId { content_id }).collect();
-        object.request(object.store.uploads.complete_multipart(
-            &object.key,
-            &record.upload,
-            parts,
-        ))?;
+        let completed = object.complete(&record.upload, parts)?;
+        let found = object.request(object.store.find(&object.key))?;
+        let Some(found) =
+            found.filter(|found| completed || self.was_complete && job.may_have_made(found))
+        else {
+            let what = "the upload is gone: another writer of the object has removed it";
+            return Err(object.failed(what.into()));
+        };
         self.committed = true;
-        let found = object.request(object.store.objects.head(&object.key))?;
         if found.size != record.len {
             let what = format!("the object has {} bytes; expected {}", found.size, record.len);
             return Err(object.failed(what));

@@ -4,5 +4,8 @@ mod fuzz_seeds;
 mod http;
 mod hub;
 mod hub_cache;
+mod hub_upload;
+mod mock_hub;
+mod ollama;
 mod repository;
 mod server;

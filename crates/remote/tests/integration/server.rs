@@ -1,6 +1,6 @@
 //! A small HTTP server on loopback with scripted responses, valid or not.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,8 +8,10 @@ use std::time::Duration;
 /// A request of a client.
 #[derive(Clone, Debug)]
 pub struct Request {
+    pub method: String,
     pub path: String,
     headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
     /// Number of earlier requests for the same path.
     pub earlier: usize,
 }
@@ -139,9 +141,17 @@ impl Server {
 }
 
 fn read_request(stream: &TcpStream) -> Option<Request> {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let mut reader = BufReader::new(stream);
+    let mut lines = reader.by_ref().lines().map_while(Result::ok);
+    let first = lines.next()?;
+    let (method, path) = first.split_once(' ')?;
+    let (method, path) = (method.to_owned(), path.split(' ').next()?.to_owned());
     let lines = lines.take_while(|line| !line.is_empty());
     let split = |line: String| line.split_once(": ").map(|(n, v)| (n.to_owned(), v.to_owned()));
-    Some(Request { path, headers: lines.filter_map(split).collect(), earlier: 0 })
+    let headers = lines.filter_map(split).collect();
+    let mut request = Request { method, path, headers, body: Vec::new(), earlier: 0 };
+    let len = request.header("Content-Length").map_or(0, |len| len.parse().unwrap());
+    request.body = vec![0; len];
+    reader.read_exact(&mut request.body).ok()?;
+    Some(request)
 }

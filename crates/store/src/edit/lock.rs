@@ -48,9 +48,10 @@ impl EditLock {
     /// # Errors
     /// [`Error::Environment`] if the file is missing, read-only or not writable, if another process
     /// is still editing it, or if the file system has no locks; [`Error::Caller`] if it is not a
-    /// regular file.
+    /// regular file, or is named by its digest.
     pub fn take(path: &Path) -> Result<Self, Error> {
         let model = writable(path)?;
+        refuse_stored(&model, path)?;
         let at = hidden(&model, ".lock");
         match retry(LOCK_TIMEOUT, || try_take(&at).transpose()) {
             Some(Ok(file)) => Ok(Self { file, at, name: path.to_owned(), model }),
@@ -70,6 +71,17 @@ impl EditLock {
     pub(super) fn failed(&self, action: &'static str, source: IoError) -> Error {
         Error::environment(action, &self.name, source)
     }
+}
+
+/// Refuses a file that is named by its digest: the stores of `huggingface_hub` and Ollama share it between models.
+fn refuse_stored(model: &Path, path: &Path) -> Result<(), Error> {
+    let name = model.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let digest = name.strip_prefix("sha256-").unwrap_or(name);
+    if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(());
+    }
+    let what = format!("{} is in a store that names files by their digest", path.display());
+    Err(Error::request("edit-refused", what, "write an edited copy with -o"))
 }
 
 impl Drop for EditLock {

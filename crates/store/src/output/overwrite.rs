@@ -177,8 +177,11 @@ impl Overwrite {
     }
 }
 
-/// Whether a name has a URL scheme, such as `s3://`.
+/// Whether a name has a URL scheme, such as `s3://`, or is in a repository of the Hugging Face Hub.
 fn is_url(name: &Path) -> bool {
+    if name.to_str().is_some_and(|name| name.starts_with("hf:")) {
+        return true;
+    }
     let scheme = name.to_str().and_then(|name| Some(name.split_once("://")?.0));
     scheme.is_some_and(|scheme| {
         !scheme.is_empty()
@@ -188,8 +191,8 @@ fn is_url(name: &Path) -> bool {
 
 fn unsupported_url(target: &Path) -> Error {
     let what = format!("{} cannot be written: it is not a local path", target.display());
-    let help = "quantize, convert, split and merge can write to s3://, gs:// and az://; \
-                everything else needs a local path";
+    let help = "quantize, convert, split and merge can write to s3://, gs:// and az://, quantize and convert also to \
+                hf:; everything else needs a local path";
     Error::request("output-refused", what, help)
 }
 

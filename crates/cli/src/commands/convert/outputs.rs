@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use gguf_kit::convert::OutputOptions;
 use gguf_quantize::recipe::UnknownTarget;
 
+use crate::commands::hub_outputs::HubOutputs;
 use crate::failure::Failure;
 use crate::outtype::Outtype;
 
@@ -13,8 +14,8 @@ use crate::outtype::Outtype;
 // Without `skip`, clap's group would take the name of the parent struct.
 #[group(skip)]
 pub struct Args {
-    /// Output file or directory [default: a name by the GGUF naming convention in the source directory, or in
-    /// the working directory for a remote source].
+    /// Output file, directory, or repository of the Hub (hf:me/repo) [default: a name by the GGUF naming convention in the
+    /// source directory, or in the working directory for a remote source].
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
     output: Option<PathBuf>,
     /// Output type: a quantization type such as q4_k_m, a float type, or auto for the type of the checkpoint
@@ -33,16 +34,16 @@ fn parse_out(text: &str) -> Result<(Outtype, PathBuf), String> {
 }
 
 impl Args {
-    /// Returns the requested outputs.
-    pub fn wanted(&self) -> Result<Vec<OutputOptions>, Failure> {
+    /// Returns the requested outputs; those for the Hub at their local paths.
+    pub fn wanted(&self, hub: &mut HubOutputs) -> Result<Vec<OutputOptions>, Failure> {
         if !self.out.is_empty() {
-            let named = |(outtype, path): &(Outtype, PathBuf)| OutputOptions {
-                outtype: outtype.target(),
-                path: Some(path.clone()),
+            let named = |(outtype, path): &(Outtype, PathBuf)| {
+                Ok(OutputOptions { outtype: outtype.target(), path: Some(hub.local_path(path)?) })
             };
-            return Ok(self.out.iter().map(named).collect());
+            return self.out.iter().map(named).collect();
         }
-        let path = self.output.as_deref();
+        let path = self.output.as_deref().map(|path| hub.local_path(path)).transpose()?;
+        let path = path.as_deref();
         if let Some(path) = path.filter(|path| self.outtype.len() > 1 && !path.is_dir()) {
             return Err(Failure::Usage(format!(
                 "`{}` is not a directory; several types need a directory, or a path each with --out TYPE=PATH",

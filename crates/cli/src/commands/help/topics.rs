@@ -69,6 +69,7 @@ fn locations() -> String {
         ("hf:org/repo", "the only model of a Hugging Face repository"),
         ("hf:org/repo:Q4_K_M", "a model of a repository, by type or file name"),
         ("hf:org/repo@revision", "at a branch, tag or commit"),
+        ("ollama:model:tag", "a model in the store of Ollama"),
         ("s3://bucket/key", "an object (also gs:// and az://), as input or output"),
     ];
     rows("Locations of models:\n\n", FORMS)
@@ -79,6 +80,7 @@ fn locations() -> String {
 fn environment() -> String {
     const VARIABLES: &[(&str, &str)] = &[
         ("HF_TOKEN", "Hugging Face token, sent to the Hub only"),
+        ("OLLAMA_MODELS", "directory of Ollama's store [default: ~/.ollama/models]"),
         ("HF_HOME, HF_HUB_CACHE", "directories in which models of the Hub are stored"),
         ("HF_ENDPOINT", "URL of the Hub [default: https://huggingface.co]"),
         ("SSL_CERT_FILE", "CA certificates to use instead of the built-in ones"),

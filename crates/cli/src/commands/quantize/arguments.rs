@@ -8,6 +8,7 @@ use gguf_kit::quantize::{Goal, QuantizeOutput, default_path};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::{Target, UnknownTarget};
 
+use crate::commands::hub_outputs::HubOutputs;
 use crate::failure::Failure;
 
 /// Requested output: at a path, in a directory under a default name, or beside the input under a default name.
@@ -18,6 +19,12 @@ pub struct RequestedOutput {
 }
 
 impl RequestedOutput {
+    /// Returns the output at its local path, if it is for the Hub.
+    pub fn locally(&self, hub: &mut HubOutputs) -> Result<Self, Failure> {
+        let path = self.path.as_deref().map(|path| hub.local_path(path)).transpose()?;
+        Ok(Self { path, ..self.clone() })
+    }
+
     /// Returns the output with its path; the default name derives from the input.
     pub fn named(&self, opened: &Opened, input: &str) -> Result<QuantizeOutput, Failure> {
         let goal = self.goal;

@@ -18,6 +18,7 @@ use gguf_quantize::recipe::Target;
 use gguf_quantize::sensitivity::Sensitivity;
 
 use crate::commands::given_flags::GivenFlags;
+use crate::commands::hub_outputs::HubOutputs;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
@@ -30,7 +31,8 @@ const EXAMPLES: &str = "Examples:\n  \
      gguf quantize --tensor-type 'ffn_down=q6_k' model-f16.gguf out.gguf Q4_K_M 8\n  \
      gguf quantize model-f16.gguf --out Q4_K_M=small.gguf --out Q8_0=large.gguf\n  \
      gguf quantize --calibrate text.txt model-f16.gguf model-q4.gguf Q4_K_M\n  \
-     gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M";
+     gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M\n  \
+     gguf quantize model-f16.gguf hf:me/My-Model-GGUF Q4_K_M,Q8_0";
 
 /// Flags that limit the size of shards.
 const SHARDS: [&str; 3] = ["split_max_tensors", "split_max_size", "no_tensor_first_split"];
@@ -47,8 +49,8 @@ pub struct Args {
     // Must come first: clap removes values as it reads them.
     #[command(flatten)]
     given: GivenFlags,
-    /// Input file; output file or directory [default: named after input and type, beside the input]; type, or
-    /// several separated by commas; and number of threads [default: one per core].
+    /// Input file; output file, directory or repository of the Hub (hf:me/repo) [default: named after input and type,
+    /// beside the input]; type, or several separated by commas; and number of threads [default: one per core].
     #[arg(required = true, num_args = 1..=4, value_names = ["IN", "OUT"])]
     words: Vec<String>,
     /// Additional output from the same pass. May be repeated.
@@ -115,6 +117,20 @@ impl Args {
         bits.or(self.target_size.map(Budget::FileBytes))
     }
 
+    /// Returns the positional arguments, with outputs for the Hub at their local paths.
+    fn local_words(&self, hub: &mut HubOutputs) -> Result<Vec<String>, Failure> {
+        let mut words = self.words.clone();
+        for word in words.iter_mut().skip(1).filter(|word| word.starts_with("hf:")) {
+            *word = hub.local_path(Path::new(&*word))?.to_string_lossy().into_owned();
+        }
+        Ok(words)
+    }
+
+    /// Returns the outputs of --out, those for the Hub at their local paths.
+    fn local_outputs(&self, hub: &mut HubOutputs) -> Result<Vec<RequestedOutput>, Failure> {
+        self.out.iter().map(|output| output.locally(hub)).collect()
+    }
+
     /// Returns the input files other than the model.
     fn inputs(&self) -> impl Iterator<Item = &Path> {
         self.types.inputs().chain(self.sensitivity.as_deref()).chain(self.calibration.input())
@@ -161,7 +177,12 @@ pub type ReportPlan<'t> = &'t (dyn Fn(&Plan) -> Result<(), Failure> + Sync);
 
 /// Quantizes, with `report` instead of the usual output.
 pub fn run_with_report(args: &Args, report: Option<ReportPlan<'_>>) -> Result<(), Failure> {
-    let words = Positionals::parse(&args.words, &args.out, args.budget())?;
+    let mut hub = HubOutputs::default();
+    let words = Positionals::parse(
+        &args.local_words(&mut hub)?,
+        &args.local_outputs(&mut hub)?,
+        args.budget(),
+    )?;
     if args.sensitivity.is_some() && args.budget().is_none() {
         let what = "--sensitivity requires --target-size or --target-bpw";
         return Err(Failure::Usage(what.into()));
@@ -177,12 +198,13 @@ pub fn run_with_report(args: &Args, report: Option<ReportPlan<'_>>) -> Result<()
     if words.threads.is_some() && args.threads.is_some() {
         return Err(Failure::Usage("the number of threads is given twice".into()));
     }
-    on_threads(words.threads.or(args.threads), || quantize(args, &words, report))
+    on_threads(words.threads.or(args.threads), || quantize(args, &words, hub, report))
 }
 
 fn quantize(
     args: &Args,
     words: &Positionals,
+    hub: HubOutputs,
     report: Option<ReportPlan<'_>>,
 ) -> Result<(), Failure> {
     let opened = open(&words.input)?;
@@ -199,10 +221,11 @@ fn quantize(
     report.map_or(Ok(()), |report| report(&plan))?;
     if args.dry_run {
         if report.is_none() {
-            show(args, &plan)?;
+            show(args, &plan, &hub)?;
         }
         return Ok(plan.write_recipe(&overwrite)?);
     }
+    hub.prepare(plan.files().map(|(_, path)| path), &args.force)?;
     let before: Vec<_> = plan.files().map(|(job, _)| commands::stored_bits(job)).collect();
     let started = Instant::now();
     match plan.write(&overwrite, &commands::note_restart, &progress) {
@@ -212,17 +235,22 @@ fn quantize(
     progress.finish();
     let time = started.elapsed();
     terminal::notes(&plan.notes[printed..]);
-    if report.is_some() {
-        return Ok(());
+    if report.is_none() {
+        let shown: Vec<_> = plan.files().map(|(_, path)| hub.shown(path)).collect();
+        let files = plan.files().zip(&shown).map(|((job, _), shown)| (job, shown.as_path()));
+        commands::report_written("quantize/2", files, &before, time, args.json)?;
     }
-    commands::report_written("quantize/2", plan.files(), &before, time, args.json)
+    hub.upload(plan.files().map(|(_, path)| path), &args.force)
 }
 
 /// Prints the plan and the estimated time.
-fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
+fn show(args: &Args, plan: &Plan, hub: &HubOutputs) -> Result<(), Failure> {
     // Validates as strictly as writing does.
     plan.data_len()?;
-    let (jobs, seconds): (Vec<_>, _) = (plan.files().collect(), plan.seconds());
+    let shown: Vec<_> = plan.files().map(|(_, path)| hub.shown(path)).collect();
+    let jobs: Vec<_> =
+        plan.files().zip(&shown).map(|((job, _), shown)| (job, shown.as_path())).collect();
+    let seconds = plan.seconds();
     let mut out = std::io::stdout().lock();
     if args.json {
         let outputs = jobs.iter().map(|(job, path)| listing::plan_json(job, path));

@@ -41,7 +41,7 @@ fn guesses_at_commands_get_an_answer() {
     for (guess, tip) in [
         ("download", "gguf pull hf:org/repo"),
         ("serve", "llama-server"),
-        ("upload", "hf upload"),
+        ("publish", "gguf upload"),
         ("models", "gguf list"),
         ("hf:org/repo", "gguf inspect hf:org/repo"),
     ] {

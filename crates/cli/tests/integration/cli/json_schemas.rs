@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
@@ -10,6 +11,8 @@ use serde_json::Value;
 use crate::cli::quantize::imatrix;
 use crate::cli::signatures::{KEY, PUBLIC};
 use crate::cli::support::{Dir, MODEL, gguf, json, succeeds};
+use crate::server::{Reply, Server};
+use crate::upload_hub::answer;
 use crate::whisper;
 
 const SCHEMAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json");
@@ -108,6 +111,8 @@ const COMMANDS: &[&str] = &[
     "sensitivity F16 --types q8_0 --by block -f TEXT -c 32 --chunks 1 --json",
     "links DIR --json",
     "card REPOSITORY --json",
+    "list --json",
+    "upload TEXT hf:me/repo --json",
     "demo CHECKPOINT --json",
     "transcribe WHISPER SOUND --format json --no-fallback",
     // Errors of a library, the command line, clap and the environment.
@@ -206,9 +211,13 @@ fn every_document_matches_its_schema() {
     let files = files(&dir);
     let (schemas, indices) = schemas();
     let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
+    let hub = Server::start(|request| answer(request).unwrap_or_else(|| Reply::status(404)));
     for command in COMMANDS {
         let words = words(command, &files);
-        let output = gguf(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut program = Command::new(env!("CARGO_BIN_EXE_gguf"));
+        program.env("HF_ENDPOINT", hub.url("")).env("HF_TOKEN", "hf_secret");
+        program.env("XDG_CACHE_HOME", dir.path("cache")).env("HF_HOME", dir.path("cache"));
+        let output = program.args(words).output().unwrap();
         let documents = documents(&output.stdout);
         if documents.is_empty() {
             let output_text = String::from_utf8_lossy(&output.stderr);

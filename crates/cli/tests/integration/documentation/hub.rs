@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use super::fixtures::base;
 use crate::server::{Reply, Server};
+use crate::upload_hub;
 
 /// Returns its URL.
 pub fn address() -> String {
@@ -15,6 +16,9 @@ pub fn address() -> String {
 
 fn start() -> Server {
     Server::start(|request| {
+        if let Some(reply) = upload_hub::answer(request) {
+            return reply;
+        }
         let file = |name: &str| match name.ends_with(".gguf") {
             true => fs::read(base().join("q4.gguf")),
             false => fs::read(base().join("checkpoint").join(name)),

@@ -36,7 +36,7 @@ pub fn shell(script: &str, directory: &Path, variables: &[(&str, &str)]) -> Outp
     let script = format!("{SHOWN_FOR_A_WHILE}{script}");
     command.args(["-euo", "pipefail", "-c", &script]).current_dir(directory).env_clear();
     command.env("PATH", path).env("HOME", directory).envs(variables.iter().copied());
-    command.env("HF_ENDPOINT", hub::address());
+    command.env("HF_ENDPOINT", hub::address()).env("HF_TOKEN", "hf_secret");
     // Second of two array tasks.
     command.env("SLURM_ARRAY_TASK_ID", "2").env("SLURM_ARRAY_TASK_COUNT", "2");
     command.env("PROFILE", "profile.ps1");

@@ -133,6 +133,42 @@ fn uploads_of_other_jobs_restart() {
 }
 
 #[test]
+fn objects_of_a_stopped_run_are_recognised() {
+    let store = Store::new(InMemory::new());
+    let (bytes, layout) = sample();
+    let resumed = ResumeOptions { job: Some(7), resume: true, on_restart: &|| panic!("restarted") };
+    let mut upload = begin(&store, &layout, &resumed);
+    write(&upload, &bytes, 100, 1050);
+    upload.close(&()).unwrap();
+    // The run is stopped after the object is complete and before the record is removed.
+    let runtime = runtime().unwrap();
+    let record_key = Key::from("dir/.m.gguf.unfinished.gguf-kit-part");
+    let record = wait(&runtime, async {
+        store.objects.get(&record_key).await.unwrap().bytes().await.unwrap()
+    });
+    Box::new(upload).commit().unwrap();
+    wait(&runtime, store.objects.put(&record_key, record.clone().into())).unwrap();
+    // Another job does not take the object for its own.
+    let other = ResumeOptions { job: Some(8), ..resumed };
+    let refused = Upload::begin(object(&store), Existing::Refuse, layout.clone(), PART_LEN, &other);
+    assert!(matches!(refused, Err(gguf::Error::Exists(_))));
+    let refused = ResumeOptions { resume: false, ..resumed };
+    let refused =
+        Upload::begin(object(&store), Existing::Refuse, layout.clone(), PART_LEN, &refused);
+    assert!(matches!(refused, Err(gguf::Error::Exists(_))));
+    let upload = begin(&store, &layout, &resumed);
+    assert!(upload.is_uploaded(0..1050));
+    finish(upload).unwrap();
+    assert_eq!(found(&store), (Some(bytes), vec!["dir/m.gguf".into()]));
+    // An object of another length is another object.
+    wait(&runtime, store.objects.put(&record_key, record.into())).unwrap();
+    let other = PutPayload::from_static(b"other");
+    wait(&runtime, store.objects.put(&Key::from("dir/m.gguf"), other)).unwrap();
+    let refused = Upload::begin(object(&store), Existing::Refuse, layout, PART_LEN, &resumed);
+    assert!(matches!(refused, Err(gguf::Error::Exists(_))));
+}
+
+#[test]
 fn concurrently_created_objects_are_kept() {
     let store = Store::new(InMemory::new());
     let (bytes, layout) = sample();
