@@ -47,6 +47,7 @@ class Release:
     version: str
     license: str
     author: str
+    email: str
     repository: str
     targets: tuple[Target, ...]
 
@@ -76,6 +77,8 @@ def read() -> Release:
     """Reads both files."""
     fields = tomllib.loads((PACKAGING / "release.toml").read_text(encoding="utf-8"))
     package = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
+    # "Name <address>", as Cargo writes it.
+    author, _, email = package["authors"][0].partition(" <")
     targets = tuple(
         Target(**{**row, "wheels": tuple(row["wheels"])}) for row in fields.pop("target")
     )
@@ -84,7 +87,8 @@ def read() -> Release:
         **fields,
         version=package["version"],
         license=package["license"],
-        author=package["authors"][0],
+        author=author,
+        email=email.removesuffix(">") or "nobody@localhost",
         repository=package["repository"],
         targets=targets,
     )

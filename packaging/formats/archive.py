@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -75,8 +76,8 @@ def pack(folder: Path, file: Path, seconds: int) -> None:
 
 
 def mode(path: Path) -> int:
-    """Permissions of a folder, an executable or another file, on any system."""
-    return 0o755 if path.is_dir() or path.suffix == ".exe" or os.access(path, os.X_OK) else 0o644
+    """Permissions of a folder, an executable or another file. On Windows the ending decides what is executable."""
+    return 0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644
 
 
 def unpack(file: Path, folder: Path) -> None:

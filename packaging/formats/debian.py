@@ -38,7 +38,7 @@ def control(release: Release, target: Target, kilobytes: int) -> str:
         f"Package: {release.name}",
         f"Version: {release.version.replace('-', '~')}",
         f"Architecture: {ARCHITECTURES[target.cpu]}",
-        f"Maintainer: {release.author} <nobody@localhost>",
+        f"Maintainer: {release.author} <{release.email}>",
         f"Homepage: {release.repository}",
         "Section: science",
         "Priority: optional",

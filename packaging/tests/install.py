@@ -217,13 +217,6 @@ def shell_installer(place: Place) -> None:
     assert f"expected {hashlib.sha256(data).hexdigest()}" in printed, printed
     place.server.files[url] = data
     assert not os.listdir(root.folder / "new") and not os.listdir(root.folder / "tmp")
-    # A processor without a binary.
-    uname = root.folder / "bin/uname"
-    uname.unlink()
-    uname.write_text('#!/bin/sh\n[ "$1" = -m ] && echo riscv64 || echo Linux\n')
-    uname.chmod(0o755)
-    printed = root.run("/bin/sh", "-c", line, code=1)
-    assert "there is no binary for Linux riscv64" in printed, printed
 
 
 def shell_installer_with_curl(place: Place) -> None:
@@ -239,6 +232,19 @@ def shell_installer_with_curl(place: Place) -> None:
     assert not os.listdir(home)
     run("sh", script, env=environment)
     place.check(lambda *words: run(home / ".local/bin/gguf", *words, cwd=home))
+
+    # Systems without a binary.
+    uname = home / "bin/uname"
+    uname.parent.mkdir()
+    uname.write_text('#!/bin/sh\n[ "$1" = -m ] && echo "$MACHINE" || echo "$SYSTEM"\n')
+    uname.chmod(0o755)
+    environment["PATH"] = f"{uname.parent}:{environment['PATH']}"
+    for system, machine, message in [
+        ("Linux", "riscv64", "there is no binary for Linux riscv64"),
+        ("MINGW64_NT-10.0", "x86_64", "run install.ps1 in PowerShell"),
+    ]:
+        printed = run("sh", script, code=1, env={**environment, "SYSTEM": system, "MACHINE": machine})
+        assert message in printed, printed
 
 
 def shell_lint(place: Place) -> None:
