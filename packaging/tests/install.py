@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -310,10 +313,19 @@ def npm_packages(place: Place) -> None:
     printed = run("npx", "--yes", place.release.name, "--version", env=environment, cwd=stage)
     assert printed.strip() == place.version, printed
 
-    # The binary ends by the signal that the launcher gets.
-    waiting = subprocess.Popen([launcher, "perplexity", "-", "-f", "-"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    waiting.terminate()
-    assert waiting.wait(20) != 0
+    # A signal for the launcher ends the binary too.
+    models = stage / "models"
+    run(place.binary, "demo", "--keep", models)
+    words = [launcher, "view", "--no-open", models / "Tiny-KJV-Llama-4M-Q8_0.gguf"]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not (found := re.search(r"http://127\.0\.0\.1:(\d+)", line := server.stdout.readline())):
+        assert line, "gguf view ends without an address"
+    server.terminate()
+    assert server.wait(60) in (-signal.SIGTERM, 0, 130, 143), server.returncode
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", int(found[1]))) != 0, "the binary is still running"
+
+    # Without the package of the platform, the launcher says so.
     other = stage / "other"
     run(command, "install", "--prefix", other, "--omit=optional", place.release.name, env=environment)
     printed = run(other / "node_modules/.bin/gguf", "--version", code=1)
