@@ -1,0 +1,1 @@
+"""Formats of packages, one module each."""
