@@ -120,13 +120,18 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    run_with_report(args, true).map(drop)
+}
+
+/// Converts, and returns the written files; reports them if `reports` says so.
+pub fn run_with_report(args: &Args, reports: bool) -> Result<Vec<PathBuf>, Failure> {
     let Some(source) = args.source.as_ref().filter(|_| !args.print_supported_models) else {
-        return print_supported_models();
+        return print_supported_models().map(|()| Vec::new());
     };
     let kind = kind(source, args.architecture.as_deref())?;
     let outputs = args.outputs.wanted()?;
     flags::check(&args.given, kind, &outputs)?;
-    on_threads(args.threads, || convert(args, source, kind, outputs))
+    on_threads(args.threads, || convert(args, source, kind, outputs, reports))
 }
 
 fn convert(
@@ -134,14 +139,15 @@ fn convert(
     source: &str,
     kind: Kind,
     outputs: Vec<OutputOptions>,
-) -> Result<(), Failure> {
+    reports: bool,
+) -> Result<Vec<PathBuf>, Failure> {
     let progress = Progress::new();
     let mut plan = Plan::new(source, kind, &args.options(outputs)?, &progress)?;
     progress.finish();
     terminal::notes(&plan.notes);
     let printed = plan.notes.len();
     if args.dry_run {
-        return show(args, kind, &plan);
+        return show(args, kind, &plan).map(|()| Vec::new());
     }
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
     let overwrite = args.force.protecting(inputs.chain(args.calibration.input()));
@@ -154,9 +160,14 @@ fn convert(
     let time = started.elapsed();
     terminal::notes(&plan.notes[printed..]);
     let files = plan.files()?;
+    let written = files.iter().map(|(_, path)| path.clone()).collect();
+    if !reports {
+        return Ok(written);
+    }
     let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bytes(job)).collect();
     let files = files.iter().map(|(job, path)| (job, path.as_path()));
-    commands::report_written("convert/1", files, &before, time, args.json)
+    commands::report_written("convert/1", files, &before, time, args.json)?;
+    Ok(written)
 }
 
 impl Args {

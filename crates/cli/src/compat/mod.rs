@@ -10,7 +10,7 @@ mod convert;
 mod dump;
 mod endian;
 mod environment;
-mod flag;
+pub mod flag;
 mod hash;
 mod help;
 mod imatrix;
@@ -21,7 +21,7 @@ mod prompt;
 mod quantize;
 mod set_metadata;
 mod shared_arguments;
-mod shared_flags;
+pub mod shared_flags;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -114,6 +114,11 @@ const ALIASES: &[(&str, &str)] = &[
     ("llama-embedding", "embed"),
 ];
 
+/// Returns the command or program that an alternative name stands for.
+pub fn resolved(word: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name)
+}
+
 /// Result of dispatching a command line.
 pub enum Dispatch {
     /// A compatible program has run, with this exit code.
@@ -138,8 +143,7 @@ pub fn dispatch(args: impl IntoIterator<Item = OsString>) -> Dispatch {
         args.insert(1, named.into());
     }
     let word = |at: usize| args.get(at).and_then(|word| word.to_str()).unwrap_or_default();
-    let resolved =
-        ALIASES.iter().find(|(alias, _)| *alias == word(1)).map_or(word(1), |(_, name)| name);
+    let resolved = resolved(word(1));
     if let Some(program) = find(resolved) {
         return Dispatch::Done(program.main(args.split_off(2)));
     }
@@ -169,9 +173,17 @@ impl Program {
         if args.is_empty() && self.style == ArgumentStyle::Package {
             return self.code(self.print(&self.help()));
         }
+        // A program of llama.cpp that needs arguments prints its usage and fails.
+        if args.is_empty() && self.style == ArgumentStyle::LlamaCpp && !self.positionals.is_empty()
+        {
+            return match self.code(self.print(&self.help())) {
+                0 => 1,
+                code => code,
+            };
+        }
         self.code(Arguments::parse(self, args).and_then(|request| match request {
             Request::Help => self.print(&self.help()),
-            Request::Version => self.print(&format!("gguf {}\n", env!("CARGO_PKG_VERSION"))),
+            Request::Version => self.print(concat!("gguf ", env!("GGUF_VERSION"), "\n")),
             Request::Work(arguments) => (self.run)(&arguments),
         }))
     }

@@ -7,7 +7,9 @@ use std::io::Write;
 use gguf::suggest;
 use topics::TOPICS;
 
+use crate::compat;
 use crate::failure::Failure;
+use crate::guesses;
 
 /// Show help on a command or topic.
 #[derive(clap::Args)]
@@ -34,11 +36,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if let (0, Some(text)) = (depth, topic(word)) {
             return Ok(std::io::stdout().lock().write_all(text.as_bytes())?);
         }
-        let below = found.find_subcommand(word);
+        let below = found.find_subcommand(if depth == 0 { compat::resolved(word) } else { word });
         found = below.ok_or_else(|| unknown(found, word, depth == 0))?;
     }
     // Prints the same help as `--help` of the command.
-    let words = args.words.iter().map(String::as_str);
+    let words = args.words.iter().map(|word| compat::resolved(word));
     let args = ["gguf"].into_iter().chain(words).chain(["--help"]);
     match crate::command().try_get_matches_from(args) {
         Err(help) => Ok(help.print()?),
@@ -60,6 +62,10 @@ fn unknown(command: &clap::Command, word: &str, with_topics: bool) -> Failure {
     let names: Vec<&str> = shown.map(clap::Command::get_name).chain(topics).collect();
     let hint = match &suggest::nearest(word, names.iter().copied())[..] {
         [] if names.is_empty() => format!("`{command}` has no subcommands"),
+        [] if with_topics => match guesses::answer(word) {
+            Some(answer) => answer.to_owned(),
+            None => "`gguf help` lists the commands and topics".to_owned(),
+        },
         [] => format!("expected one of {}", names.join(", ")),
         near => suggest::did_you_mean(near),
     };

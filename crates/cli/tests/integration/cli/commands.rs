@@ -33,6 +33,13 @@ fn default_names_follow_the_convention() {
     let into = dir.path("");
     succeeds(&["convert", MODEL, "-o", &into, "--outtype", "q8_0"]);
     let named = Path::new(&into).join("Tiny-KJV-Llama-4M-Q8_0.gguf");
+    // By default, in the working directory.
+    let work = dir.path("work");
+    std::fs::create_dir(&work).unwrap();
+    let mut convert = std::process::Command::new(env!("CARGO_BIN_EXE_gguf"));
+    let convert = convert.args(["convert", MODEL]).current_dir(&work);
+    assert!(convert.status().unwrap().success());
+    assert!(Path::new(&work).join("Tiny-KJV-Llama-4M-F16.gguf").is_file());
     assert!(named.is_file(), "{:?}", std::fs::read_dir(into).unwrap().collect::<Vec<_>>());
 }
 

@@ -4,7 +4,13 @@ use crate::cli::support::{Dir, fails, json, succeeds};
 
 #[test]
 fn flags_of_other_programs_get_a_tip() {
-    fails(&["bench", "-m", "x.gguf"], 2, &["'-m'", "positional argument"]);
+    fails(&["bench", "-m", "x.gguf"], 3, &["cannot open x.gguf"]);
+    fails(&["split", "-m", "x.gguf", "out"], 2, &["'-m'", "first argument"]);
+    fails(&["generate", "x.gguf", "-hff", "y"], 2, &["'-hff'", "hf:org/repo:TYPE"]);
+    fails(&["inspect", "-hx"], 2, &["unexpected argument '-hx'"]);
+    fails(&["generate", "x.gguf", "-md", "y"], 2, &["'-md'", "no draft models"]);
+    fails(&["generate", "x.gguf", "--xtc-probability", "1"], 2, &["no such sampler"]);
+    fails(&["logits", "x.gguf", "--n-cpu-moe", "1", "-p", "a", "-o", "y"], 3, &["has no effect"]);
     fails(
         &["generate", "x.gguf", "-p", "a", "-ngl", "99"],
         3,
