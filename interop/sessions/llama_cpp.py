@@ -23,7 +23,7 @@ def run(session, model, demo):
     run("llama-gguf-split --split --split-max-tensors 20 q4.gguf part", 0)
     run("llama-gguf-split --merge part-00001-of-00002.gguf whole.gguf", 0)
     run("llama-bench -m q4.gguf -p 8 -n 4 -r 1", 0, ["t/s"])
-    run("llama-embedding -m q4.gguf -p Hello", 0, ["embedding"])
+    run("llama-embedding -m q4.gguf -p Hello --pooling mean", 0, ["embedding"])
 
     session.answers("llama-cli -m kjv-f16.gguf -p 'In the beginning' -n 12 --temp 0 -no-cnv")
     ask = f"-m {model} -p Hi -n 6 --temp 0"

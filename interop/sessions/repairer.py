@@ -16,7 +16,7 @@ def run(session, model, demo):
         return name
 
     run(f"gguf check {model}", 0, ["no errors"])
-    run(f"gguf check {write('cut.gguf', whole[: len(whole) * 9 // 10])}", 1, ["MB are there", "tensors are cut"])
+    run(f"gguf check {write('cut.gguf', whole[: len(whole) * 9 // 10])}", 1, ["MB are there", "tensors are truncated"])
     run(f"gguf check {write('page.gguf', b'<!DOCTYPE html><html>404</html>')}", 1, ["HTML page"])
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n"
     run(f"gguf check {write('pointer.gguf', pointer)}", 1, ["git lfs pull"])

@@ -27,11 +27,11 @@ class Terminal:
         self.bytes = b""
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
             os.chdir(directory)
             os.environ.update(environment, TERM="xterm-256color")
             os.environ.pop("NO_COLOR", None)
             os.execvp(words[0], words)
-        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
 
     def read(self, seconds):
         """Reads what comes within some seconds; returns whether the program still writes."""

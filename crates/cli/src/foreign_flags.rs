@@ -144,7 +144,9 @@ pub fn translate(
             .find(|(flags, commands, ..)| flags.contains(&text) && commands.contains(&&*name));
         let row = row.map(|(.., values, meaning)| (*values, *meaning));
         let Some((values, meaning)) = row.or_else(|| without_effect(own, &name, text)) else {
-            if text.starts_with("-h") && text.len() > 2 {
+            // clap would read a cluster of short flags.
+            let is_word = text.len() > 2 && !text.starts_with("--");
+            if is_word && (text.starts_with("-h") || tip_of(text, &name).is_some()) {
                 return Err(unknown(text, own));
             }
             translated.push(word);
@@ -324,18 +326,11 @@ fn tip(error: &mut clap::Error, command: &str) {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg).cloned() else {
         return;
     };
-    let row = TIPS.iter().find(|(flags, commands, _)| {
-        (commands.is_empty() || commands.contains(&command)) && flags.contains(&&*flag)
-    });
     let is_sampler = || {
         let mut names = shared_flags::SAMPLING.iter().flat_map(Flagged::names);
         TEXT.contains(&command) && names.any(|name| name == flag)
     };
-    let tip = match row {
-        Some((_, _, tip)) => Some((*tip).to_owned()),
-        None if is_sampler() => Some(SAMPLERS.to_owned()),
-        None => None,
-    };
+    let tip = tip_of(&flag, command).or_else(|| is_sampler().then_some(SAMPLERS));
     // A flag is hardly ever meant as a value.
     error.remove(ContextKind::Suggested);
     let suggested = match error.get(ContextKind::SuggestedArg) {
@@ -348,6 +343,13 @@ fn tip(error: &mut clap::Error, command: &str) {
     if let Some(tip) = tip {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+}
+
+/// Returns the tip of [`TIPS`] about a flag of a command.
+fn tip_of(flag: &str, command: &str) -> Option<&'static str> {
+    let goes = |commands: &[&str]| commands.is_empty() || commands.contains(&command);
+    let row = TIPS.iter().find(|(flags, commands, _)| goes(commands) && flags.contains(&flag));
+    row.map(|(_, _, tip)| *tip)
 }
 
 /// Whether a flag is a misspelling of another, or a part of its name.

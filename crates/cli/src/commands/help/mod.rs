@@ -60,12 +60,11 @@ fn unknown(command: &clap::Command, word: &str, with_topics: bool) -> Failure {
     let topics = TOPICS.iter().map(|(name, _)| *name).filter(|_| with_topics);
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = shown.map(clap::Command::get_name).chain(topics).collect();
+    let guess = guesses::answer(word).filter(|_| with_topics);
     let hint = match &suggest::nearest(word, names.iter().copied())[..] {
+        _ if let Some(answer) = guess => answer.to_owned(),
         [] if names.is_empty() => format!("`{command}` has no subcommands"),
-        [] if with_topics => match guesses::answer(word) {
-            Some(answer) => answer.to_owned(),
-            None => "`gguf help` lists the commands and topics".to_owned(),
-        },
+        [] if with_topics => "`gguf help` lists the commands and topics".to_owned(),
         [] => format!("expected one of {}", names.join(", ")),
         near => suggest::did_you_mean(near),
     };
