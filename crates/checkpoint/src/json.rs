@@ -5,6 +5,7 @@ use std::path::Path;
 
 use gguf::Error;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 
 /// Parses the JSON file at `path`.
@@ -16,13 +17,27 @@ pub fn read(path: &Path) -> Result<Value, Error> {
     parse(path, &bytes)
 }
 
+/// Returns what is wrong with a JSON text, and where.
+pub fn described(fault: &serde_json::Error) -> String {
+    let (line, column) = (fault.line(), fault.column());
+    match fault.classify() {
+        Category::Eof => format!("it ends too early, in line {line}"),
+        Category::Syntax if fault.to_string().starts_with("recursion limit") => {
+            format!("it is nested too deeply, in line {line}")
+        }
+        Category::Syntax => format!("line {line}, column {column}"),
+        // Of a value of another type, the parser says what it expects.
+        Category::Data | Category::Io => fault.to_string(),
+    }
+}
+
 /// Parses the content of the JSON file at `path`.
 ///
 /// # Errors
 /// If it is not JSON; the error has line and column.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {
     let Lean(value) = serde_json::from_slice(bytes).map_err(|fault| {
-        let what = format!("not valid JSON: {fault}");
+        let what = format!("not valid JSON: {}", described(&fault));
         Error::input("json-invalid", path, what, "download the file again")
     })?;
     Ok(value)
@@ -107,7 +122,9 @@ mod tests {
         assert_eq!(value.to_string(), expected.to_string());
         let fault =
             |text: &str| parse(Path::new("t.json"), text.as_bytes()).unwrap_err().to_string();
-        assert!(fault("[1] 2").contains("trailing characters at line 1 column 5"));
-        assert!(fault(&"[".repeat(200)).contains("recursion limit"));
+        assert!(fault("[1] 2").contains("not valid JSON: line 1, column 5"));
+        assert!(
+            fault(&"[".repeat(200)).contains("not valid JSON: it is nested too deeply, in line 1")
+        );
     }
 }

@@ -8,6 +8,7 @@ use gguf_store::Source;
 use safetensors::tensor::{Dtype as Foreign, Metadata};
 
 use super::dtype::Dtype;
+use super::json::described;
 use super::raw::Raw;
 
 /// Maximum length of a header, as in the safetensors library.
@@ -30,7 +31,7 @@ pub(super) fn tensors(
     let header = read_header(path, &**source)?;
     // Deserializing checks offsets, sizes and overlaps.
     let metadata: Metadata = serde_json::from_slice(&header).map_err(|fault| {
-        let what = format!("not a valid safetensors header: {fault}");
+        let what = format!("not a valid safetensors header: {}", described(&fault));
         Error::input("safetensors-damaged", path, what, DAMAGED)
     })?;
     let data_start = header.len() as u64 + PREFIX;

@@ -39,7 +39,17 @@ pub fn in_groups(command: Command) -> Command {
          {{options}}\n\nSee `gguf help COMMAND`, or `gguf help TOPIC` for one of the topics\n{}.\n",
         crate::commands::help::topic_names().join(", ")
     );
-    command.help_template(template)
+    with_negative_numbers(command.help_template(template).max_term_width(100))
+}
+
+/// Lets every flag with a value take a negative number, so that its parser says what is wrong with it.
+fn with_negative_numbers(command: Command) -> Command {
+    command
+        .mut_args(|arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+        .mut_subcommands(with_negative_numbers)
 }
 
 #[cfg(test)]

@@ -42,18 +42,23 @@ const GUESSES: &[(&[&str], &str)] = &[
     (&["update", "upgrade"], "install the new version over the old one"),
 ];
 
+/// Returns what exists for a guess.
+pub fn answer(word: &str) -> Option<&'static str> {
+    GUESSES.iter().find(|(words, _)| words.contains(&word)).map(|(_, answer)| *answer)
+}
+
 /// Replaces the tip of an unknown command by one of [`GUESSES`], or names the command for a file.
 pub fn explain(error: &mut clap::Error) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned()
     else {
         return;
     };
-    let guess = GUESSES.iter().find(|(words, _)| words.contains(&&*word));
-    let tip = match guess {
-        Some((_, tip)) => (*tip).to_owned(),
+    let tip = match answer(&word) {
+        Some(tip) => tip.to_owned(),
         None if Path::new(&word).exists() || word.starts_with("hf:") => {
             format!("`gguf inspect {word}` shows what is in it")
         }
+        None if word.contains('/') => format!("a model of the Hub is named `hf:{word}`"),
         None => return,
     };
     error.remove(ContextKind::SuggestedSubcommand);

@@ -13,6 +13,7 @@ macro_rules! eprintln {
     };
 }
 
+mod aliases;
 mod caught_panics;
 mod commands;
 mod compat;
@@ -105,13 +106,14 @@ enum Command {
 }
 
 /// Returns the command line definition, from which help, completions and manual pages are generated.
-fn command() -> clap::Command {
+pub fn command() -> clap::Command {
     groups::in_groups(Cli::command())
 }
 
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let words = foreign_flags::translate(words);
     let mut command = command().color(terminal::color_of(&words));
+    command.build();
+    let words = foreign_flags::translate(words, &command)?;
     let matches = command.try_get_matches_from_mut(&words);
     let mut matches = matches.map_err(|error| foreign_flags::explain(error, &words, &command))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))

@@ -13,17 +13,24 @@ use serde_json::{Value as Json, json};
 
 use crate::terminal;
 
-/// Parses a size as llama.cpp does: `2G`, `2.2G`, `500M`, `64K`, decimal.
+/// Units of sizes in lower case, and their bytes.
+const UNITS: &[(&str, u64)] = &[
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+];
+
+/// Parses a size as llama.cpp does: `2G`, `2.2G`, `500M`, `64K`, decimal; also with `B`, and `MiB` in powers of two.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    // `MB` is `M`.
-    let unit = text.strip_suffix(['B', 'b']).filter(|rest| rest.ends_with(char::is_alphabetic));
-    let unit = unit.unwrap_or(text);
-    let (digits, factor) = match unit.as_bytes().last() {
-        Some(b'K' | b'k') => (&unit[..unit.len() - 1], 1_000),
-        Some(b'M' | b'm') => (&unit[..unit.len() - 1], 1_000_000),
-        Some(b'G' | b'g') => (&unit[..unit.len() - 1], 1_000_000_000),
-        _ => (text, 1),
-    };
+    let lower = text.to_ascii_lowercase();
+    let unit = UNITS.iter().find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, *factor)));
+    let (digits, factor) = unit.unwrap_or((&lower, 1));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let size = whole.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).and_then(|size| {
         // Fractional digits count as long as they make whole bytes.
@@ -35,7 +42,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
             .try_fold(size, |sum, digit| sum.checked_add(digit_value(digit)?))
     });
     let size = size.filter(|size| *size > 0);
-    size.ok_or_else(|| format!("`{text}` is not a size such as 2G, 2.2G, 500M or 4096"))
+    size.ok_or_else(|| format!("`{text}` is not a size such as 2G, 2.2GB, 500M, 4GiB or 4096"))
 }
 
 /// Parses the header padding: as [`parse_size`], or 0 for none.
@@ -47,6 +54,24 @@ pub fn parse_reserve(text: &str) -> Result<u64, String> {
             _ => Err(format!("at most {}M of padding is supported", MAX_RESERVE / 1_000_000)),
         }),
     }
+}
+
+/// Parses a probability.
+pub fn parse_probability(text: &str) -> Result<f32, String> {
+    let number = parse_finite(text).ok().filter(|x| (0.0..=1.0).contains(x));
+    number.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+/// Parses a number that is not negative.
+pub fn parse_at_least_zero(text: &str) -> Result<f32, String> {
+    let number = parse_finite(text).ok().filter(|x| *x >= 0.0);
+    number.ok_or_else(|| "expected a number of at least 0".to_owned())
+}
+
+/// Parses a finite number.
+pub fn parse_finite(text: &str) -> Result<f32, String> {
+    let number = text.parse::<f32>().ok().filter(|x| x.is_finite());
+    number.ok_or_else(|| "expected a number".to_owned())
 }
 
 /// Parses a positive number, such as a base frequency.

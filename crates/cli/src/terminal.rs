@@ -1,6 +1,7 @@
 //! Terminal output: colors, width, and messages on standard error.
 
 use std::borrow::Cow;
+use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -17,7 +18,7 @@ use gguf::Severity;
 pub struct Flags {
     /// When to use colors.
     ///
-    /// With `auto`, only on a terminal; NO_COLOR and CLICOLOR_FORCE are honored.
+    /// With `auto`, only on a terminal; NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are honored.
     #[arg(long, value_enum, global = true, value_name = "auto|always|never", default_value_t = When::Auto)]
     #[arg(hide_possible_values = true)]
     color: When,
@@ -36,14 +37,24 @@ enum When {
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
 impl Flags {
-    /// Applies the flags. `NO_COLOR`, `CLICOLOR_FORCE` and the terminal decide about `auto`.
+    /// Applies the flags. `NO_COLOR`, `CLICOLOR_FORCE`, `FORCE_COLOR` and the terminal decide about `auto`.
     pub fn apply(&self) {
         VERBOSE.store(self.verbose, Ordering::Relaxed);
+        if self.color == When::Auto && is_color_forced() {
+            console::set_colors_enabled(true);
+            console::set_colors_enabled_stderr(true);
+        }
         if self.color != When::Auto {
             console::set_colors_enabled(self.color == When::Always);
             console::set_colors_enabled_stderr(self.color == When::Always);
         }
     }
+}
+
+/// Whether `FORCE_COLOR` asks for colors, and `NO_COLOR` does not refuse them.
+fn is_color_forced() -> bool {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+    is_set("FORCE_COLOR") && !is_set("NO_COLOR")
 }
 
 /// Returns the color choice for parse errors, found before the arguments are parsed.
@@ -57,6 +68,7 @@ pub fn color_of(words: &[OsString]) -> ColorChoice {
     match values.next_back() {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,
+        _ if is_color_forced() => ColorChoice::Always,
         _ => ColorChoice::Auto,
     }
 }
@@ -83,7 +95,24 @@ pub fn fit(line: &str) -> String {
 /// Wraps text at the width of the terminal; each line begins with `indent`. Without a terminal, returns one
 /// line.
 pub fn wrap(text: &str, indent: &str) -> String {
-    let Some(width) = width() else { return format!("{indent}{text}") };
+    match width() {
+        Some(width) => wrap_at(text, indent, width),
+        None => format!("{indent}{text}"),
+    }
+}
+
+/// Wraps a message at the width of the terminal of standard error; lines after the first begin with `indent`. Without a
+/// terminal, and if the message has lines of its own, returns it unchanged.
+fn wrap_message(text: &str, indent: &str) -> String {
+    match Term::stderr().size_checked() {
+        Some((_, columns @ 1..)) if !text.contains('\n') => {
+            wrap_at(text, indent, columns.into()).trim_start().to_owned()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn wrap_at(text: &str, indent: &str, width: usize) -> String {
     let mut lines = vec![String::from(indent)];
     let mut is_first = true;
     for word in text.split_whitespace() {
@@ -183,7 +212,7 @@ fn of_severity(severity: Severity) -> Style {
 pub fn error(message: impl Display, help: Option<impl Display>) {
     print(Severity::Error, message);
     if let Some(help) = help {
-        std::eprintln!("  help: {help}");
+        std::eprintln!("  {}", wrap_message(&format!("help: {help}"), "  "));
     }
 }
 
@@ -216,10 +245,11 @@ pub fn notes(notes: &[String]) {
 
 fn print(severity: Severity, message: impl Display) {
     let word = of_severity(severity).for_stderr().apply_to(word(severity));
+    let message = wrap_message(&format!("{word}: {message}"), "  ");
     match severity {
         // `--quiet` does not suppress errors.
-        Severity::Error => std::eprintln!("{word}: {message}"),
-        _ => eprintln!("{word}: {message}"),
+        Severity::Error => std::eprintln!("{message}"),
+        _ => eprintln!("{message}"),
     }
 }
 

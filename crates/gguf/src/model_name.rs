@@ -180,10 +180,12 @@ pub enum NameError {
     #[error("the name does not end in `.gguf`")]
     Extension,
     /// The version is missing or misplaced.
-    #[error("no version such as `v1.0` at the end or before the encoding; if unknown, add `-v1.0`")]
+    #[error(
+        "no version such as `v1.0` before the encoding, which the convention asks for and most names omit"
+    )]
     Version,
     /// The size label after the base name is missing.
-    #[error("no size label such as `7B` or `8x7B` between base name and version; add one")]
+    #[error("no size label such as `7B` or `8x7B` after the base name")]
     SizeLabel,
     /// The base name is missing or invalid.
     #[error(

@@ -66,11 +66,6 @@ impl Opened {
         }
     }
 
-    /// Returns the default output directory: that of a local checkpoint.
-    pub(crate) fn output_dir(&self) -> &Path {
-        if self.temporary.is_some() { Path::new(".") } else { &self.dir }
-    }
-
     /// Downloads the small files.
     fn fetch(source: &str, files: &RepositoryFiles) -> Result<Self, Error> {
         let temporary = scratch::directory()?;

@@ -12,6 +12,7 @@ use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
 use gguf_tokenizer::template::{self, Renderer};
 use regex::Regex;
 
+use crate::model::explained;
 use crate::{Error, Opened, open, read_text};
 
 /// Bytes reserved for later edits in a rebuilt file.
@@ -384,7 +385,8 @@ pub fn in_place(
     renderer: &Renderer,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, EditOutcome), Error> {
-    let files = ShardSet::find(path)?;
+    let found = ShardSet::find(path);
+    let files = found.map_err(|error| explained(error, &path.to_string_lossy()))?;
     let (file, several) = (&files.paths()[0], files.paths().len() > 1);
     if !changes.changes_tensors() {
         if several && !changes.rename_tensor.is_empty() {

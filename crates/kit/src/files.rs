@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use gguf::{Bytes, Finding, Gguf, Limits, Metadata, NameShard, Sink, Subject, shard_keys};
 use gguf_remote::{BlockCache, Cache, Location, RemoteOptions, Transferred};
-use gguf_store::{FileState, Model, ModelFile, ReadFile, ShardSet, Source, byte_parts};
+use gguf_store::{
+    FileState, Model, ModelFile, Progress, ReadFile, ShardSet, Source, byte_parts, digest,
+};
 use gguf_tokenizer::template::Renderer;
 
 use crate::Error;
 use crate::check::headers::{Checkable, findings_of};
+use crate::model::explained;
 
 /// Files of a model, which may be invalid. Files are not mapped: reading a file that was truncated meanwhile is an error,
 /// and only the headers are in memory. For long-running programs; see [`open`](crate::open()) for others.
@@ -41,6 +44,26 @@ pub struct HeldFile {
     remote: Option<(Location, Transferred)>,
 }
 
+/// Returns the SHA-256 of each file of a local model, in hexadecimal digits.
+///
+/// # Errors
+/// If a file cannot be read, the model is remote, or `progress` stopped the work.
+pub fn file_digests(
+    source: &str,
+    progress: &dyn Progress,
+) -> Result<Vec<(PathBuf, String)>, Error> {
+    let Location::Path(path) = Location::parse(source)? else {
+        let what = format!("{} is remote: its files are not hashed", gguf_remote::redact(source));
+        return Err(Error::request("location-invalid", what, "download it with `gguf pull`"));
+    };
+    let found = ShardSet::find(&path).map_err(|error| explained(error, source))?;
+    let len = |path: &PathBuf| path.metadata().map_or(0, |file| file.len());
+    progress.begin("hashing", found.paths().iter().map(len).sum());
+    let digest =
+        |path: &PathBuf| Ok((path.clone(), digest::hex(&gguf_sign::file_digest(path, progress)?)));
+    found.paths().iter().map(digest).collect()
+}
+
 impl Files {
     /// Opens all files of the model that `source` names, as [`open`](crate::open()) does; remote ones through `cache`.
     ///
@@ -62,7 +85,7 @@ impl Files {
         let (paths, shard_fault) = match ShardSet::find(path) {
             Ok(set) => (set.paths().to_vec(), None),
             Err(Error::File(finding)) => (vec![path.clone()], Some(*finding)),
-            Err(other) => return Err(other),
+            Err(other) => return Err(explained(other, &path.to_string_lossy())),
         };
         let paths = paths.iter().filter(|path| shard_fault.is_none() || path.is_file());
         let files = paths.map(|path| HeldFile::open_local(path)).collect::<Result<_, _>>()?;

@@ -62,7 +62,7 @@ pub mod tokens;
 pub mod transcribe;
 pub mod verify;
 
-pub use files::{Files, HeldFile, Traffic};
+pub use files::{Files, HeldFile, Traffic, file_digests};
 pub use gguf::Error;
 pub use gguf_check::key_value;
 pub use gguf_inspect::{file_map, summary, values};
@@ -70,6 +70,6 @@ pub use gguf_pipeline::codec;
 pub use gguf_remote::redact;
 pub use gguf_runtime::npy;
 pub use gguf_store::{Progress, endian, read_text, scratch};
-pub use model::{Opened, open};
+pub use model::{Opened, open, open_partial};
 pub use outputs::overwrite;
 pub use threads::{on_threads, usable_threads};

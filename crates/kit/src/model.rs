@@ -16,6 +16,23 @@ pub fn open(source: &str) -> Result<Opened, Error> {
     Opened::open(source)
 }
 
+/// Opens a model as [`open`] does; a local shard whose siblings are missing alone, with the reason as a warning.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_partial(source: &str) -> Result<(Opened, Option<String>), Error> {
+    match open(source) {
+        Err(Error::File(finding))
+            if finding.code == "shard-missing" && Path::new(source).is_file() =>
+        {
+            let model = Model::open_shard(Path::new(source))?;
+            let warning = format!("{}; only {source} is read", finding.message);
+            Ok((Opened { model, transferred: None }, Some(warning)))
+        }
+        opened => Ok((opened?, None)),
+    }
+}
+
 /// An open model.
 pub struct Opened {
     model: Model,

@@ -67,6 +67,11 @@ pub fn against(
     if is_calibrated && calibration.is_none() {
         notes.push("the model is calibrated by a text: give it with --calibrate".to_owned());
     }
+    if let (None, Some(file)) = (importance, model.metadata().str("quantize.imatrix.file")) {
+        notes.push(format!(
+            "the model was quantized with an importance matrix, {file}: give it with --imatrix"
+        ));
+    }
     let is_other = |name: &str| is_selected(name) && !calibrated.contains_key(name);
     let mut tensors = verify(model, job, importance, &is_other, progress)?;
     let calibrated = calibrated.into_iter().filter(|(name, _)| is_selected(name));

@@ -108,10 +108,9 @@ pub(crate) fn cover(
         };
         return Ok(notes.into_iter().map(note).collect());
     }
-    let all: String = refused.iter().map(|(name, ty)| format!("\n  {name} as {ty}")).collect();
-    let what = MissingImatrix { tensors: refused }.to_string();
-    let help = format!("or pass --imatrix-missing fallback or uniform; the tensors are{all}");
-    Err(Error::request("imatrix-needed", what, help))
+    let help = "pass an importance matrix that covers them, choose a type with more bits, or pass \
+                `--imatrix-missing fallback` or `uniform`";
+    Err(Error::request("imatrix-needed", MissingImatrix { tensors: refused }.to_string(), help))
 }
 
 /// Returns the smallest larger type that is usable without importance weights.

@@ -205,8 +205,9 @@ pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 /// Classifies a failed request.
 pub(crate) fn fault(error: ureq::Error) -> Fault {
     use ureq::Error as E;
-    let message = error.to_string();
+    let message = described(&error);
     match error {
+        E::Io(error) if is_lookup(&error) => Fault::Unreachable(message),
         E::HostNotFound
         | E::BadUri(_)
         | E::Http(_)
@@ -217,6 +218,39 @@ pub(crate) fn fault(error: ureq::Error) -> Fault {
         E::Io(error) if error.kind() == ErrorKind::InvalidData => Fault::Unreachable(message),
         _ => Fault::Connection(message),
     }
+}
+
+/// Returns why a request failed, without words of the libraries below, and what to do.
+fn described(error: &ureq::Error) -> String {
+    use ureq::Error as E;
+    match error {
+        E::HostNotFound => NO_HOST.to_owned(),
+        E::Io(error) if is_lookup(error) => NO_HOST.to_owned(),
+        E::Io(error) => match error.kind() {
+            ErrorKind::ConnectionRefused => "the server refuses the connection".to_owned(),
+            ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::UnexpectedEof => "the server broke the connection; try again".to_owned(),
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+                "the server does not answer; try again".to_owned()
+            }
+            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => {
+                "the network is not reachable: check the connection".to_owned()
+            }
+            _ => error.to_string(),
+        },
+        E::Timeout(_) => "the server does not answer; try again".to_owned(),
+        E::ConnectionFailed => "no connection to the server: check the network".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+const NO_HOST: &str =
+    "the name of the server is not known: check the network connection and the name";
+
+/// Whether the name of the host could not be resolved. Only the text of the error says it.
+fn is_lookup(error: &std::io::Error) -> bool {
+    error.to_string().contains("failed to lookup address")
 }
 
 /// A response body that counts its bytes.

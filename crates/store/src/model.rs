@@ -101,6 +101,16 @@ pub struct Model {
     tensors: Vec<ModelTensor>,
 }
 
+/// Opens a file, and reads its header.
+fn part(path: &Path) -> Result<ModelFile, Error> {
+    let source = LocalFile::open(path)?;
+    let gguf = Gguf::read(source.mapped())
+        .map_err(|error| byte_parts::explain_error(error, path).in_file(path))?;
+    let data_start = gguf.data_start();
+    let (path, source) = (path.to_owned(), Arc::new(source));
+    Ok(ModelFile { path, header: gguf.into_header(), data_start, source })
+}
+
 impl Model {
     /// Opens all files of the model that [`ShardSet::find`] finds for `path`, and reads their
     /// headers strictly. Each file is opened once, so header and data are consistent even if
@@ -111,15 +121,15 @@ impl Model {
     /// [`Error::InFile`] with the first rule that a file breaks; otherwise as [`Model::new`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         let set = ShardSet::find(path)?;
-        let part = |path: &PathBuf| {
-            let source = LocalFile::open(path)?;
-            let gguf = Gguf::read(source.mapped())
-                .map_err(|error| byte_parts::explain_error(error, path).in_file(path))?;
-            let data_start = gguf.data_start();
-            let (path, source) = (path.clone(), Arc::new(source));
-            Ok(ModelFile { path, header: gguf.into_header(), data_start, source })
-        };
-        Self::new(set.paths().iter().map(part).collect::<Result<_, Error>>()?)
+        Self::new(set.paths().iter().map(|path| part(path)).collect::<Result<_, Error>>()?)
+    }
+
+    /// Opens one shard as a model of its own, whose other tensors are missing. The first shard has the metadata.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if the file cannot be opened, [`Error::InFile`] with the first rule that it breaks.
+    pub fn open_shard(path: &Path) -> Result<Self, Error> {
+        Ok(Self::of(vec![part(path)?]))
     }
 
     /// Combines the files of a model, in shard order.
@@ -130,10 +140,15 @@ impl Model {
         let shards: Vec<_> =
             parts.iter().map(|part| (part.path.as_path(), part.header.raw())).collect();
         require_shards(&shards)?;
-        let Some(first) = parts.first() else {
+        if parts.is_empty() {
             return Err(Error::request("model-missing", "a model needs at least one file", ""));
-        };
-        let mut metadata = first.header.metadata().clone();
+        }
+        Ok(Self::of(parts))
+    }
+
+    fn of(parts: Vec<ModelFile>) -> Self {
+        let first = parts.first().map(|part| part.header.metadata().clone());
+        let mut metadata = first.unwrap_or_default();
         shard_keys::remove(&mut metadata);
         let tensors = parts
             .iter()
@@ -143,7 +158,7 @@ impl Model {
                 tensors.map(move |info| ModelTensor::new(info, shard, part))
             })
             .collect();
-        Ok(Self { parts, metadata, tensors })
+        Self { parts, metadata, tensors }
     }
 
     /// Returns the metadata of the first file without the `split.` keys.

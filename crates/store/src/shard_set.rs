@@ -83,7 +83,9 @@ impl ShardSet {
             return Ok(Self { paths });
         }
         let names = missing.iter().map(|path| file_name(path));
-        let message = format!("{} of {count} shards are missing: {}", missing.len(), list(names));
+        let verb = if missing.len() == 1 { "is" } else { "are" };
+        let message =
+            format!("{} of {count} shards {verb} missing: {}", missing.len(), list(names));
         let finding = Finding::error("shard-missing", message)
             .help("download or copy them into the same directory");
         Err(finding.into())

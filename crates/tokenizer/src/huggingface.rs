@@ -62,6 +62,9 @@ impl HuggingFace {
     }
 
     fn parse(json: &[u8]) -> Result<Self, String> {
+        if serde_json::from_slice::<serde::de::IgnoredAny>(json).is_err() {
+            return Err("it is not JSON".to_owned());
+        }
         let read = || -> tokenizers::Result<_> {
             let mut tokenizer = tokenizers::Tokenizer::from_bytes(json)?;
             // Truncation and padding are settings for training.

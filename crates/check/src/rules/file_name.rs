@@ -17,15 +17,23 @@ pub fn check_name(file_name: &str, header: &RawHeader) -> Vec<Finding> {
 fn check(file_name: &str, header: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let name: ModelName = match file_name.parse() {
         Ok(name) => name,
-        Err(err) => {
+        Err(_) => {
             // Lenient names have fewer components to check.
-            if let Ok(name) = ModelName::parse_lenient(file_name) {
-                encoding(&name, header, sink)?;
-                return shard(&name, header, sink);
+            let fault = match ModelName::parse_lenient(file_name) {
+                Ok(name) => {
+                    encoding(&name, header, sink)?;
+                    return shard(&name, header, sink);
+                }
+                Err(fault) => fault,
+            };
+            // A name of one word states nothing.
+            if !file_name.contains('-') {
+                return ControlFlow::Continue(());
             }
             return sink.report(
-                Finding::info("name-convention", format!("the file name: {err}"))
-                    .help("Name-Size-v1.0-Encoding.gguf is the usual order"),
+                Finding::info("name-convention", format!("the file name: {fault}")).help(
+                    "shared models have names such as Qwen3-8B-Q4_K_M.gguf; `gguf name --canonical` prints that of the file",
+                ),
             );
         }
     };

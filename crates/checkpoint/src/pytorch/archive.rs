@@ -27,9 +27,8 @@ pub(super) struct Archive {
 impl Archive {
     /// Reads the archive directory.
     pub fn open(source: Arc<dyn Source>) -> Result<Self, Fault> {
-        let damaged = |fault: zip::result::ZipError| {
-            Fault::Damaged(format!("is not a complete zip archive: {fault}"))
-        };
+        let damaged =
+            |_: zip::result::ZipError| Fault::Damaged("is not a complete zip archive".to_owned());
         let reader = BufReader::new(Cursor::new(source.clone()));
         let mut archive = ZipArchive::new(reader).map_err(damaged)?;
         if archive.len() > MAX_ENTRIES {

@@ -22,6 +22,7 @@ use serde_json::Value;
 use super::method::Method;
 use super::{Content, Matrix, MatrixError, TensorSet, put_floats, rows_and_columns};
 use crate::dtype::Dtype;
+use crate::json::described;
 use crate::raw::Raw;
 use crate::rows::Rows;
 
@@ -127,7 +128,11 @@ impl QuantState {
         // Real states have some hundred bytes.
         let bytes = raw.bytes(0, raw.elements().min(1 << 16))?;
         let json: Value = serde_json::from_slice(&bytes).map_err(|fault| {
-            MatrixError::Parts(format!("has a `{}` that is not valid JSON: {fault}", raw.name))
+            MatrixError::Parts(format!(
+                "has a `{}` that is not valid JSON: {}",
+                raw.name,
+                described(&fault)
+            ))
         })?;
         let size = |field: &str| json.get(field).and_then(Value::as_u64).filter(|size| *size > 0);
         let shape = json.get("shape").and_then(Value::as_array);

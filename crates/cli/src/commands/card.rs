@@ -103,9 +103,6 @@ impl Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let output = args.output.clone().unwrap_or_else(|| args.dir.join(README));
     let is_printed = args.json || output.as_os_str() == "-";
-    if !is_printed {
-        args.force.protecting(args.inputs()).check(&output)?;
-    }
     let CollectedCard { card, notes, inputs } = card(&args.dir, &args.options())?;
     terminal::notes(&notes);
     let mut out = std::io::stdout().lock();

@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "VARIANT")]
     name: Option<String>,
     /// Render this conversation: a JSON list of objects with `role` and `content`, or an object with the list
-    /// as `messages` and other template variables.
+    /// as `messages` and other template variables; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,
     /// Tools available to the model: a JSON list of schemas.
@@ -109,7 +109,9 @@ fn context(args: &Args, messages: &Path) -> Result<Context, Failure> {
 }
 
 fn read(path: &Path) -> Result<Json, Failure> {
-    let bytes = std::fs::read(path).map_err(|fault| gguf::Error::read(path, fault))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|fault| Failure::Input(format!("{} is not valid JSON: {fault}", path.display())))
+    let text = gguf_kit::read_text(path)?;
+    serde_json::from_str(&text).map_err(|fault| {
+        let fault = gguf_kit::json::fault(&fault);
+        Failure::Input(format!("{} is not valid JSON: {fault}", path.display()))
+    })
 }

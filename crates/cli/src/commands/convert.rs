@@ -122,14 +122,19 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    run_with_report(args, true).map(drop)
+}
+
+/// Converts, and returns the written files; reports them if `reports` says so.
+pub fn run_with_report(args: &Args, reports: bool) -> Result<Vec<PathBuf>, Failure> {
     let Some(source) = args.source.as_ref().filter(|_| !args.print_supported_models) else {
-        return print_supported_models();
+        return print_supported_models().map(|()| Vec::new());
     };
     let kind = kind(source, args.architecture.as_deref())?;
     let mut hub = HubOutputs::default();
     let outputs = args.outputs.wanted(&mut hub)?;
     flags::check(&args.given, kind, &outputs)?;
-    on_threads(args.threads, || convert(args, source, kind, outputs, hub))
+    on_threads(args.threads, || convert(args, source, kind, outputs, hub, reports))
 }
 
 fn convert(
@@ -138,14 +143,15 @@ fn convert(
     kind: Kind,
     outputs: Vec<OutputOptions>,
     hub: HubOutputs,
-) -> Result<(), Failure> {
+    reports: bool,
+) -> Result<Vec<PathBuf>, Failure> {
     let progress = Progress::new();
     let mut plan = Plan::new(source, kind, &args.options(outputs)?, &progress)?;
     progress.finish();
     terminal::notes(&plan.notes);
     let printed = plan.notes.len();
     if args.dry_run {
-        return show(args, kind, &plan, &hub);
+        return show(args, kind, &plan, &hub).map(|()| Vec::new());
     }
     let files = plan.files()?;
     hub.prepare(files.iter().map(|(_, path)| path.as_path()), &args.force)?;
@@ -161,6 +167,10 @@ fn convert(
     let time = started.elapsed();
     terminal::notes(&plan.notes[printed..]);
     let files = plan.files()?;
+    let written = files.iter().map(|(_, path)| path.clone()).collect();
+    if !reports {
+        return Ok(written);
+    }
     let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bits(job)).collect();
     let shown: Vec<_> = files.iter().map(|(_, path)| hub.shown(path)).collect();
     let named = files.iter().zip(&shown).map(|((job, _), shown)| (job, shown.as_path()));
@@ -172,7 +182,7 @@ fn convert(
     {
         say_what_is_next(job, path);
     }
-    Ok(())
+    Ok(written)
 }
 
 /// Names the commands that use a converted model, on a terminal.

@@ -3,11 +3,11 @@
 use std::io::{IsTerminal, Read, Write};
 
 use gguf_tokenizer::DecodeOptions;
+use serde_json::json;
 
 use crate::failure::Failure;
-use crate::terminal;
-use crate::text_input;
 use crate::tokenizer_compat::TokenizerCompat;
+use crate::{document, terminal, text_input};
 
 /// Decode token ids to text.
 #[derive(clap::Args)]
@@ -22,6 +22,9 @@ pub struct Args {
     /// Also print control tokens.
     #[arg(long)]
     special: bool,
+    /// Print the text as JSON; bytes that are not UTF-8 become U+FFFD.
+    #[arg(long)]
+    json: bool,
     /// Tokenizer behavior where llama.cpp differs from the model's original tokenizer.
     #[arg(long, value_enum, default_value_t = TokenizerCompat::Own)]
     compat: TokenizerCompat,
@@ -47,6 +50,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect::<Result<Vec<u32>, _>>()?;
     let bytes = tokenizer.decode(&ids, DecodeOptions { special: args.special });
     let mut out = std::io::stdout().lock();
+    if args.json {
+        let text = String::from_utf8_lossy(&bytes);
+        return Ok(document::print(&mut out, "detokenize/1", json!({ "ids": ids, "text": text }))?);
+    }
     if out.is_terminal() {
         out.write_all(terminal::printable(&String::from_utf8_lossy(&bytes)).as_bytes())?;
     } else {

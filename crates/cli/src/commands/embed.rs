@@ -1,6 +1,6 @@
 //! `gguf embed`: embeddings and classifier scores.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use gguf_graph::{OutputKind, Pooling};
@@ -51,12 +51,15 @@ pub struct Args {
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = true)]
+#[group(skip)]
 struct Texts {
+    /// Texts [default: the lines of standard input].
+    #[arg(value_name = "TEXT")]
+    words: Vec<String>,
     /// Text. May be repeated.
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Vec<String>,
-    /// File with one text per line.
+    /// File with one text per line; `-` for standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -150,12 +153,22 @@ impl PoolingArg {
 }
 
 impl Texts {
-    /// Returns the texts of the command line, then those of the file. Skips empty lines.
+    /// Returns the texts of the command line, then those of the file; without either, those of standard input. Skips empty
+    /// lines.
     fn read(&self) -> Result<Vec<String>, Failure> {
-        let mut texts = self.prompt.clone();
-        if let Some(file) = &self.file {
-            let lines = gguf_kit::read_text(file)?;
+        let mut texts = [&self.words[..], &self.prompt].concat();
+        let stdin = texts.is_empty().then(|| PathBuf::from("-"));
+        if self.file.is_none() && stdin.is_some() && io::stdin().is_terminal() {
+            return Err(Failure::Usage(
+                "TEXT is missing: give it after the model, or with -f".into(),
+            ));
+        }
+        if let Some(file) = self.file.clone().or(stdin) {
+            let lines = gguf_kit::read_text(&file)?;
             texts.extend(lines.lines().filter(|line| !line.is_empty()).map(str::to_owned));
+        }
+        if texts.is_empty() {
+            return Err(Failure::Usage("the input has no text".into()));
         }
         Ok(texts)
     }

@@ -16,7 +16,7 @@ use crate::outtype::Outtype;
 use crate::progress::Progress;
 use crate::{commands, listing, terminal};
 
-/// Export a GGUF to a Hugging Face checkpoint, safetensors or Ollama.
+/// Export to a Hugging Face checkpoint, safetensors or Ollama.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf export llama-q8.gguf --to hf Llama-3.2-1B\n  \

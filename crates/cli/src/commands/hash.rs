@@ -20,7 +20,7 @@ use crate::progress::Progress;
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit code 1 if verification fails.\n\nExamples:\n  gguf hash --sha256 model.gguf > model.sha256\n  \
-                        gguf hash --check model.sha256 model.gguf"
+                        gguf hash --check model.sha256 model.gguf\n  gguf hash --file *.gguf > SHA256SUMS"
 )]
 pub struct Args {
     /// Models.
@@ -44,6 +44,9 @@ pub struct Args {
     /// Hash the whole model only, not each tensor.
     #[arg(long)]
     no_layer: bool,
+    /// Print the SHA-256 of each file instead, as `sha256sum` and the Hub do.
+    #[arg(long, conflicts_with_all = ["xxh64", "sha1", "sha256", "uuid", "all", "no_layer", "check"])]
+    file: bool,
     /// Verify against the digests in this file; - reads from standard input.
     #[arg(short, long, value_name = "MANIFEST")]
     check: Option<PathBuf>,
@@ -74,7 +77,28 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     commands::each(&args.sources, |source| hash_one(args, source, manifest.as_ref()))
 }
 
+/// Prints the digests of the files of a model.
+fn hash_files(args: &Args, source: &str) -> Result<(), Failure> {
+    let progress = Progress::new();
+    let digests = gguf_kit::file_digests(source, &progress)?;
+    progress.finish();
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let entry = |(path, digest): &(PathBuf, String)| json!({ "algorithm": "sha256", "digest": digest, "name": path.display().to_string(), "check": null });
+        let digests: Vec<_> = digests.iter().map(entry).collect();
+        let document = json!({ "file": gguf_kit::redact(source), "digests": digests });
+        return Ok(document::print_one(&mut out, "hash/1", document, args.sources.len() > 1)?);
+    }
+    for (path, digest) in digests {
+        writeln!(out, "{digest}  {}", path.display())?;
+    }
+    Ok(())
+}
+
 fn hash_one(args: &Args, source: &str, manifest: Option<&Manifest>) -> Result<(), Failure> {
+    if args.file {
+        return hash_files(args, source);
+    }
     let opened = open(source)?;
     let source = &*gguf_kit::redact(source);
     let model = opened.model();

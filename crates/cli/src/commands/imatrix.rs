@@ -35,7 +35,7 @@ use crate::threads::on_threads;
     gguf imatrix --in-file imatrix.gguf --show-statistics")]
 pub struct Args {
     /// Model: a file, directory, checkpoint, shard or remote location.
-    #[arg(requires = "file", requires = "output_file")]
+    #[arg(requires = "file")]
     model: Option<String>,
     /// Calibration text file.
     #[arg(short, long, value_name = "TEXT", requires = "model")]
@@ -43,17 +43,11 @@ pub struct Args {
     /// Importance matrix to merge, GGUF or legacy `.dat`. May be repeated.
     #[arg(long, required_unless_present = "model", value_name = "FILE")]
     in_file: Vec<PathBuf>,
-    /// Output file.
+    /// Output file [default: imatrix.gguf for a model, or hessian.gguf].
     #[arg(short, long, visible_alias = "output", value_name = "FILE")]
     output_file: Option<PathBuf>,
     /// Output format [default: by file extension].
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        requires = "output_file",
-        help_heading = "Advanced"
-    )]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Advanced")]
     output_format: Option<Format>,
     /// Chunk size in tokens [default: from the first GGUF, or 512]. Legacy files do not store it. Rescales
     /// chunk counts.
@@ -116,7 +110,7 @@ struct CollectArgs {
     #[arg(long, requires = "model", conflicts_with = "in_file")]
     resume: bool,
     /// Collect only part I of N of the chunks, for distributed collection. `gguf eval-merge` merges the parts.
-    #[arg(long, value_name = "I/N", requires = "model")]
+    #[arg(long, value_name = "I/N", requires = "model", requires = "output_file")]
     #[arg(conflicts_with_all = ["in_file", "output_format", "save_frequency"])]
     part: Option<Part>,
     /// Batch size for prompt processing; affects speed and memory only.
@@ -147,6 +141,14 @@ pub fn write_by_extension(all: &Imatrix, path: &Path, overwrite: &Overwrite) -> 
     }
 }
 
+impl Args {
+    /// Returns the output file: what is collected is always saved.
+    fn output(&self) -> Option<PathBuf> {
+        let default = if self.hessian { "hessian.gguf" } else { "imatrix.gguf" };
+        self.output_file.clone().or(self.model.as_ref().map(|_| default.into()))
+    }
+}
+
 pub fn run(args: &Args) -> Result<(), Failure> {
     if args.hessian {
         return write_hessians(args);
@@ -165,10 +167,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(model) = &args.model {
         collect(args, model, chunk_size, &mut whole)?;
-    } else if let (Some(path), Some(whole)) = (&args.output_file, &whole) {
-        write(args, whole, path, &args.force.protecting(&args.in_file))?;
+    } else if let (Some(path), Some(whole)) = (args.output(), &whole) {
+        write(args, whole, &path, &args.force.protecting(&args.in_file))?;
     }
-    if let Some(path) = &args.output_file {
+    if let Some(path) = args.output() {
         eprintln!("wrote {}", path.display());
     }
     let mut out = std::io::stdout().lock();
@@ -203,7 +205,7 @@ pub fn print_summary(out: &mut impl Write, whole: &Imatrix, json: bool) -> Resul
 
 /// Collects and saves Hessians.
 fn write_hessians(args: &Args) -> Result<(), Failure> {
-    let (Some(model), Some(text), Some(path)) = (&args.model, &args.file, &args.output_file) else {
+    let (Some(model), Some(text), Some(path)) = (&args.model, &args.file, args.output()) else {
         return Ok(());
     };
     let mut reading = CalibrationText::new(text);
@@ -216,7 +218,7 @@ fn write_hessians(args: &Args) -> Result<(), Failure> {
     let overwrite = args.force.protecting([text.clone(), PathBuf::from(model)]);
     on_threads(args.run.threads, || {
         let progress = Progress::new();
-        save_hessians(model, &reading, path, &overwrite, &progress)?;
+        save_hessians(model, &reading, &path, &overwrite, &progress)?;
         progress.finish();
         Ok::<_, Failure>(())
     })?;
@@ -231,7 +233,8 @@ fn collect(
     chunk_size: u32,
     whole: &mut Option<Imatrix>,
 ) -> Result<(), Failure> {
-    let (Some(file), Some(path)) = (&args.file, &args.output_file) else { return Ok(()) };
+    let (Some(file), Some(path)) = (&args.file, args.output()) else { return Ok(()) };
+    let path = &*path;
     let collect_args = &args.collect;
     let inputs = || args.in_file.iter().cloned().chain([file.clone(), PathBuf::from(model)]);
     let cut = ChunkOptions {

@@ -28,7 +28,7 @@ pub struct PullArgs {
     source: String,
 }
 
-/// List the stored models of the Hugging Face Hub, Ollama and LM Studio.
+/// List stored models of the Hub, Ollama and LM Studio.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf list")]
 pub struct ListArgs {

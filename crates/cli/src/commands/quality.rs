@@ -168,6 +168,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let found = measure(&args.source, &options, before, &mut each, &progress);
         let found = found.map_err(|error| match error {
             Error::Interrupted if is_saved => Failure::Paused,
+            error if error.code() == "imatrix-needed" => {
+                let what = error.finding().map_or_else(String::new, |one| one.message.to_string());
+                let help =
+                    "pass an importance matrix with --imatrix, or leave the type out of --types";
+                Error::request("imatrix-needed", what, help).into()
+            }
             error => error.into(),
         })?;
         progress.finish();

@@ -1,12 +1,14 @@
 //! `gguf tokenize`: tokenizes text, in the output format of `llama-tokenize`.
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Cursor, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use gguf_kit::Error;
 use gguf_kit::tokens::Encoder;
 use gguf_tokenizer::EncodeOptions;
+use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::tokenizer_compat::TokenizerCompat;
 
@@ -14,7 +16,7 @@ use crate::tokenizer_compat::TokenizerCompat;
 #[derive(clap::Args)]
 #[command(
     after_help = "The text is used unchanged: no trimming, no escape processing. Invalid UTF-8 becomes U+FFFD.\n\n\
-                  Examples:\n  gguf tokenize model.gguf -p \"Hello world\"\n  \
+                  Examples:\n  gguf tokenize model.gguf \"Hello world\"\n  \
                   gguf tokenize model.gguf -f prompt.txt --ids\n  \
                   cat lines.jsonl | gguf tokenize model.gguf --stdin --jsonl > ids.jsonl"
 )]
@@ -27,6 +29,9 @@ pub struct Args {
     /// Print only the ids, as a JSON list.
     #[arg(long, conflicts_with = "jsonl")]
     ids: bool,
+    /// Print ids and texts of the tokens as JSON.
+    #[arg(long, conflicts_with_all = ["ids", "show_count", "jsonl"])]
+    json: bool,
     /// Do not add BOS or EOS tokens.
     #[arg(long)]
     no_bos: bool,
@@ -48,10 +53,13 @@ pub struct Args {
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct Text {
+    /// Text [default: standard input].
+    #[arg(value_name = "TEXT")]
+    words: Vec<String>,
     /// Text.
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// Text file; `-` for standard input.
     #[arg(short, long, value_name = "FILE")]
@@ -74,7 +82,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         jsonl(&tokenizer, options, args.text.lines()?, &mut out)?;
     } else {
         let ids = tokenizer.encode_batch(&[args.text.read()?], options)?.pop().unwrap_or_default();
-        if args.ids {
+        if args.json {
+            let token = |id: &u32| {
+                let text = tokenizer.token_bytes(*id);
+                json!({ "id": id, "text": String::from_utf8_lossy(&text) })
+            };
+            let tokens: Vec<_> = ids.iter().map(token).collect();
+            document::print(&mut out, "tokens/1", json!({ "tokens": tokens }))?;
+        } else if args.ids {
             print_list(&ids, &mut out)?;
         } else {
             for id in &ids {
@@ -92,8 +107,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 impl Text {
     fn read(&self) -> Result<String, Failure> {
-        if let Some(prompt) = &self.prompt {
-            return Ok(prompt.clone());
+        if let Some(text) = self.given() {
+            return Ok(text);
         }
         let mut bytes = Vec::new();
         self.lines()?.read_to_end(&mut bytes).map_err(|fault| self.cannot_read(fault))?;
@@ -106,13 +121,24 @@ impl Text {
         })
     }
 
+    /// Returns the text of the command line, if any.
+    fn given(&self) -> Option<String> {
+        let words = (!self.words.is_empty()).then(|| self.words.join(" "));
+        self.prompt.clone().or(words)
+    }
+
     /// Returns the text as a stream.
     fn lines(&self) -> Result<Box<dyn BufRead + '_>, Failure> {
-        Ok(match (&self.prompt, &self.file) {
-            (Some(prompt), _) => Box::new(prompt.as_bytes()),
+        Ok(match (self.given(), &self.file) {
+            (Some(text), _) => Box::new(Cursor::new(text)),
             (_, Some(file)) if file != Path::new("-") => {
                 let file = std::fs::File::open(file).map_err(|fault| self.cannot_read(fault))?;
                 Box::new(std::io::BufReader::new(file))
+            }
+            (None, None) if !self.stdin && std::io::stdin().is_terminal() => {
+                return Err(Failure::Usage(
+                    "TEXT is missing: give it after the model, or with -f".into(),
+                ));
             }
             _ => Box::new(std::io::stdin().lock()),
         })
@@ -141,7 +167,8 @@ fn jsonl(
         })?;
         let text = serde_json::from_str(&line).map_err(|fault| {
             Failure::Input(format!(
-                "line {number} of the input is not a JSON string: {fault}; --jsonl expects a quoted string per line"
+                "line {number} of the input is not a JSON string: {}; --jsonl expects a quoted string per line",
+                gguf_kit::json::fault(&fault)
             ))
         })?;
         texts.push(text);

@@ -43,6 +43,9 @@ pub struct Args {
     /// Output format: text, subtitles, or one JSON object per audio file.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     format: Format,
+    /// Print JSON: the same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Output file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -73,10 +76,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if let Some(output) = &args.output {
             overwrite.check(output)?;
         }
+        let format = if args.json { Format::Json } else { args.format };
         let options = TranscribeOptions {
             language: args.language.as_deref().map(str::to_lowercase),
             translate: args.translate,
-            timestamps: args.timestamps || args.format != Format::Text,
+            timestamps: args.timestamps || format != Format::Text,
             no_fallback: args.no_fallback,
             cache_type: args.run.cache_type(args.precision),
         };
@@ -94,7 +98,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                     file.display()
                 ));
             }
-            let text = args.format(&file.display().to_string(), &transcript);
+            let text = args.formatted(format, &file.display().to_string(), &transcript);
             if args.output.is_some() {
                 all.push_str(&text);
             } else {
@@ -111,8 +115,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 impl Args {
     /// Formats a transcript.
-    fn format(&self, file: &str, transcript: &Transcript) -> String {
-        match self.format {
+    fn formatted(&self, format: Format, file: &str, transcript: &Transcript) -> String {
+        match format {
             Format::Text if self.timestamps => transcript.segments.iter().map(line).collect(),
             Format::Text => format!("{}\n", transcript.text),
             Format::Srt => srt(&transcript.segments),

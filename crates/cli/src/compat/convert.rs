@@ -1,5 +1,7 @@
 //! `convert_hf_to_gguf.py` and `convert_lora_to_gguf.py`.
 
+use std::path::Path;
+
 use gguf_kit::open;
 use gguf_kit::summary::Summary;
 use gguf_store::{Existing, Overwrite};
@@ -100,19 +102,22 @@ fn run(arguments: &Arguments, logger: &str, source: &str, default: &str) -> Resu
     let mut flags = vec!["--force".to_owned(), format!("--outtype={outtype}")];
     let named = arguments.value("--outfile");
     let written = named.map(|path| fill_type(path, outtype));
-    flags.extend(written.as_ref().map(|path| format!("--output={path}")));
+    // Without a name, the original writes into the directory of the model.
+    let beside = Path::new(source).is_dir().then(|| source.to_owned());
+    flags.extend(written.clone().or(beside).map(|path| format!("--output={path}")));
     for flag in SPLITS {
         let limit = arguments.value(flag).filter(|limit| *limit != "0");
         flags.extend(limit.map(|limit| format!("{flag}={limit}")));
     }
-    convert::run(&parse_args(arguments.translate(flags, [source]))?)?;
-    let (Some(named), Some(written)) = (named, written) else { return Ok(0) };
-    if !arguments.has("--dry-run") {
-        let whole = !SPLITS.iter().any(|flag| arguments.has(flag));
-        let path = if outtype == "auto" && whole {
-            rename_by_type(named, written, source)?
-        } else {
-            written
+    let files =
+        convert::run_with_report(&parse_args(arguments.translate(flags, [source]))?, false)?;
+    if let [first, others @ ..] = &files[..] {
+        let path = match (named, written) {
+            (Some(named), Some(written)) if outtype == "auto" && others.is_empty() => {
+                rename_by_type(named, written, source)?
+            }
+            (_, Some(written)) => written,
+            (_, None) => first.display().to_string(),
         };
         log("INFO", logger, &format!("Model successfully exported to {path}"));
     }

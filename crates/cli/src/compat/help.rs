@@ -31,7 +31,7 @@ impl Program {
                 text,
                 "  {:<44} {}",
                 flag.names.replace(' ', ", "),
-                description(flag.handling)
+                self.meaning(flag.handling)
             );
         }
         let name = self.name;
@@ -40,6 +40,25 @@ impl Program {
         }
         let _ = write!(text, "\nExample:\n  {name} {}\n", self.example);
         text
+    }
+}
+
+impl Program {
+    /// Returns what a flag does; for a flag of `gguf`, the first sentence of its help.
+    fn meaning(&self, handling: Handling) -> String {
+        let Handling::Flag(name) = handling else { return description(handling) };
+        let command = crate::command();
+        let words = self.command.trim_start_matches("gguf ").split(['`', ' ']);
+        let found = words.take(2).try_fold(&command, |found, word| match word.starts_with('-') {
+            true => Some(found),
+            false => found.find_subcommand(word).or(Some(found)),
+        });
+        let arg = found.and_then(|found| {
+            found.get_arguments().find(|arg| arg.get_long() == name.strip_prefix("--"))
+        });
+        let help = arg.and_then(clap::Arg::get_help).map(ToString::to_string);
+        let sentence = help.as_deref().and_then(|help| help.split(". ").next());
+        sentence.map_or_else(|| description(handling), |text| text.trim_end_matches('.').to_owned())
     }
 }
 

@@ -10,7 +10,7 @@ mod convert;
 mod dump;
 mod endian;
 mod environment;
-mod flag;
+pub mod flag;
 mod hash;
 mod help;
 mod imatrix;
@@ -21,7 +21,7 @@ mod prompt;
 mod quantize;
 mod set_metadata;
 mod shared_arguments;
-mod shared_flags;
+pub mod shared_flags;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -35,6 +35,7 @@ use arguments::{Arguments, Request};
 use flag::Flag;
 pub use help::page;
 
+use crate::aliases;
 use crate::commands::render_template;
 use crate::failure::Failure;
 
@@ -91,29 +92,6 @@ pub fn names() -> Vec<&'static str> {
     PROGRAMS.iter().map(|program| program.name).collect()
 }
 
-/// Alternative names of commands, and the command or program of [`PROGRAMS`] that they stand for.
-const ALIASES: &[(&str, &str)] = &[
-    ("dump", "gguf-dump"),
-    ("set-metadata", "gguf-set-metadata"),
-    ("new-metadata", "gguf-new-metadata"),
-    ("gguf-split", "llama-gguf-split"),
-    ("export-lora", "llama-export-lora"),
-    ("info", "inspect"),
-    ("show", "inspect"),
-    ("ls", "inspect"),
-    ("ppl", "perplexity"),
-    ("run", "generate"),
-    ("validate", "check"),
-    ("benchmark", "bench"),
-    ("kld", "divergence"),
-    ("version", "--version"),
-    ("llama-cli", "generate"),
-    ("llama-run", "generate"),
-    ("llama-simple", "generate"),
-    ("llama-simple-chat", "chat"),
-    ("llama-embedding", "embed"),
-];
-
 /// Result of dispatching a command line.
 pub enum Dispatch {
     /// A compatible program has run, with this exit code.
@@ -134,12 +112,11 @@ pub fn dispatch(args: impl IntoIterator<Item = OsString>) -> Dispatch {
     if let Some(program) = find(named) {
         return Dispatch::Done(program.main(args.split_off(1)));
     }
-    if named.starts_with("llama-") && ALIASES.iter().any(|(alias, _)| *alias == named) {
+    if named.starts_with("llama-") && aliases::resolved(named) != named {
         args.insert(1, named.into());
     }
     let word = |at: usize| args.get(at).and_then(|word| word.to_str()).unwrap_or_default();
-    let resolved =
-        ALIASES.iter().find(|(alias, _)| *alias == word(1)).map_or(word(1), |(_, name)| name);
+    let resolved = aliases::resolved(word(1));
     if let Some(program) = find(resolved) {
         return Dispatch::Done(program.main(args.split_off(2)));
     }
@@ -169,9 +146,17 @@ impl Program {
         if args.is_empty() && self.style == ArgumentStyle::Package {
             return self.code(self.print(&self.help()));
         }
+        // A program of llama.cpp that needs arguments prints its usage and fails.
+        if args.is_empty() && self.style == ArgumentStyle::LlamaCpp && !self.positionals.is_empty()
+        {
+            return match self.code(self.print(&self.help())) {
+                0 => 1,
+                code => code,
+            };
+        }
         self.code(Arguments::parse(self, args).and_then(|request| match request {
             Request::Help => self.print(&self.help()),
-            Request::Version => self.print(&format!("gguf {}\n", env!("CARGO_PKG_VERSION"))),
+            Request::Version => self.print(concat!("gguf ", env!("GGUF_VERSION"), "\n")),
             Request::Work(arguments) => (self.run)(&arguments),
         }))
     }

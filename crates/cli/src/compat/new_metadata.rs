@@ -118,13 +118,18 @@ fn templates(
     removed: &[&str],
 ) -> Result<Vec<String>, Failure> {
     let mut new = arguments.value("--chat-template").map(|text| match text.starts_with('[') {
-        true => serde_json::from_str(text)
-            .map_err(|fault| Failure::Usage(format!("--chat-template is not valid JSON: {fault}"))),
+        true => serde_json::from_str(text).map_err(|fault| {
+            Failure::Usage(format!(
+                "--chat-template is not valid JSON: {}",
+                gguf_kit::json::fault(&fault)
+            ))
+        }),
         false => Ok(Json::from(text)),
     });
     if let Some(path) = arguments.value("--chat-template-config") {
-        let config: Json = serde_json::from_str(&read_text(path.as_ref())?)
-            .map_err(|fault| Failure::Input(format!("{path} is not valid JSON: {fault}")))?;
+        let config: Json = serde_json::from_str(&read_text(path.as_ref())?).map_err(|fault| {
+            Failure::Input(format!("{path} is not valid JSON: {}", gguf_kit::json::fault(&fault)))
+        })?;
         let template = config.get("chat_template").filter(|template| !template.is_null());
         new = template.cloned().map(Ok).or(new);
     }

@@ -43,6 +43,7 @@ const FLAGS: &[Flag] = &[
     renamed("--override-kv", 1, "--override-kv"),
     translated("--dry-run", 0, "`--dry-run`, with the sizes in the format of the original"),
     renamed("--max-buffer-size", 1, "--max-buffer-size"),
+    renamed("--imatrix-missing", 1, "--imatrix-missing"),
 ];
 
 fn run(arguments: &Arguments) -> Result<u8, Failure> {

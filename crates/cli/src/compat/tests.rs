@@ -33,6 +33,7 @@ const NOT_LISTED: &[(&str, &str)] = &[
     ("-mmp", "older versions had it"),
     ("-dio", "older versions had it"),
     ("--direct-io", "older versions had it"),
+    ("--imatrix-missing", "advice of an error names it"),
     ("-rpc", "builds with that backend have it"),
     ("--rpc", "builds with that backend have it"),
 ];

@@ -5,6 +5,7 @@ mod cli;
 mod compat;
 #[cfg(unix)]
 mod documentation;
+mod messages;
 mod outputs;
 mod sources;
 mod transcripts;

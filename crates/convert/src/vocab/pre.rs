@@ -159,7 +159,7 @@ fn normalizer<'a>(part: &'a Value, steps: &mut Vec<Step<'a>>, notes: &mut Vec<St
             "tokenizer.json normalizes text by {kind}, but runtimes do not for this kind of vocabulary"
         )),
         Some(form @ ("NFC" | "NFD" | "NFKC" | "NFKD")) => notes.push(format!(
-            "tokenizer.json normalizes text to {form}, but runtimes do not: text with combining marks \
+            "tokenizer.json normalizes text to {form}, but llama.cpp does not: text with combining marks \
              may have other tokens"
         )),
         Some("Replace") => steps.push(match (pattern(part), part["content"].as_str()) {

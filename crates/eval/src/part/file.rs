@@ -39,6 +39,8 @@ struct Head {
 struct Model {
     name: String,
     digest: String,
+    #[serde(default)]
+    tensor_digest: Option<String>,
     first: usize,
     end: usize,
     total: usize,
@@ -145,6 +147,7 @@ impl Part {
             Model {
                 name: portion.name.clone(),
                 digest: portion.digest.clone(),
+                tensor_digest: portion.tensor_digest.clone(),
                 first: portion.chunks.start,
                 end: portion.chunks.end,
                 total: portion.total,
@@ -175,11 +178,12 @@ impl Part {
         let mut portions = Vec::new();
         for (number, model) in head.models.into_iter().enumerate() {
             let tally = read_tally(&Reader { tensors: &tensors, number }, &model.figures)?;
-            let Model { name, digest, first, end, total, .. } = model;
+            let Model { name, digest, tensor_digest, first, end, total, .. } = model;
             if first > end || end > total || tally.chunks() > end - first {
                 return Err(format!("has {} of the chunks {first} to {end}", tally.chunks()));
             }
-            portions.push(Portion { name, digest, chunks: first..end, total, tally });
+            let chunks = first..end;
+            portions.push(Portion { name, digest, tensor_digest, chunks, total, tally });
         }
         if portions.is_empty() {
             return Err("has no model".to_owned());
@@ -352,6 +356,7 @@ mod tests {
             portions: vec![Portion {
                 name: "model".to_owned(),
                 digest: "d".to_owned(),
+                tensor_digest: Some("t".to_owned()),
                 chunks,
                 total: 10,
                 tally: Tally::Divergence(tally),

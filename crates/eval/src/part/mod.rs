@@ -29,6 +29,8 @@ pub struct Portion {
     pub name: String,
     /// Digest of the model.
     pub digest: String,
+    /// Digest of the tensors, by which the file is recognized after an edit of its metadata, if the run states it.
+    pub tensor_digest: Option<String>,
     /// Chunks of this part.
     pub chunks: Range<usize>,
     /// Total number of chunks.

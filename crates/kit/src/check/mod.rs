@@ -18,6 +18,7 @@ use gguf_tokenizer::template::{Linter, Renderer};
 use gguf_tokenizer::{HuggingFace, Tokenizer, TokenizerOptions};
 use headers::{Checkable, findings_of};
 
+use crate::model::explained;
 use crate::{Error, Files, Opened, name, open};
 
 /// Size below which the tensor data of local models is checked by default.
@@ -227,7 +228,7 @@ fn headers(source: &str, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
     let (paths, mut findings) = match ShardSet::find(path) {
         Ok(set) => (set.paths().to_vec(), Vec::new()),
         Err(Error::File(finding)) => (vec![path.clone()], vec![*finding]),
-        Err(error) => return Err(error),
+        Err(error) => return Err(explained(error, source)),
     };
     let mut files = Vec::new();
     for path in paths.iter().filter(|path| path.is_file()) {

@@ -106,7 +106,7 @@ fn from_files(
             return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
         }
         let json: Json = serde_json::from_slice(&bytes).map_err(|fault| {
-            let what = format!("not valid JSON: {fault}");
+            let what = format!("not valid JSON: {}", crate::json::fault(&fault));
             Error::input("json-invalid", Path::new(name), what, "download the file again")
         })?;
         if let Some(template) = default_template(&json["chat_template"]) {

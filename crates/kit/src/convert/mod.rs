@@ -153,9 +153,9 @@ impl Plan {
     }
 
     /// Adds an output; `dir` is its default directory.
-    fn add(&mut self, conversion: hf::Conversion, output: &OutputOptions, dir: &Path) {
+    fn add(&mut self, conversion: hf::Conversion, output: &OutputOptions) {
         let hf::Conversion { job, file_name, notes } = conversion;
-        let path = output.path_in(dir, &file_name);
+        let path = output.path_in(&file_name);
         self.notes.extend(notes);
         self.outputs.push(Planned { job, path, changes: Vec::new() });
     }
@@ -256,12 +256,12 @@ fn open_calibrator(
 }
 
 impl OutputOptions {
-    /// Returns the path of the output; `dir` is its default directory.
-    fn path_in(&self, dir: &Path, file_name: &str) -> PathBuf {
+    /// Returns the path of the output, by default in the working directory.
+    fn path_in(&self, file_name: &str) -> PathBuf {
         match &self.path {
             Some(path) if path.is_dir() => path.join(file_name),
             Some(path) => path.clone(),
-            None => dir.join(file_name),
+            None => file_name.into(),
         }
     }
 }
@@ -307,7 +307,7 @@ fn plan_checkpoint(source: &str, options: &ConvertOptions) -> Result<Plan, Error
             let metadata = &mut conversion.job.metadata;
             provenance::write(metadata, &opened.dir, &opened.checkpoint, &settings)?;
         }
-        plan.add(conversion, &output, opened.output_dir());
+        plan.add(conversion, &output);
     }
     if let Some(Planned { job, .. }) = plan.outputs.first() {
         plan.notes.extend(tokens::conversion_notes(target.unwrap_or(&opened.dir), &job.metadata)?);
@@ -327,7 +327,7 @@ fn plan_adapter(source: &str, options: &ConvertOptions) -> Result<Plan, Error> {
     for output in options.outputs() {
         let hf_options = hf::HfOptions { outtype: output.outtype, ..hf_options.clone() };
         let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &hf_options)?;
-        plan.add(conversion, &output, dir);
+        plan.add(conversion, &output);
     }
     Ok(plan)
 }
@@ -346,7 +346,7 @@ fn plan_single_file(source: &str, options: &ConvertOptions) -> Result<Plan, Erro
     let mut plan = Plan::empty(options, Vec::new(), identity);
     for output in options.outputs() {
         bare.outtype = output.outtype;
-        plan.add(single_file::plan(&checkpoint, &bare)?, &output, path.parent().unwrap_or(path));
+        plan.add(single_file::plan(&checkpoint, &bare)?, &output);
     }
     Ok(plan)
 }
@@ -375,7 +375,7 @@ fn plan_legacy(source: &str, options: &ConvertOptions) -> Result<Plan, Error> {
         legacy_options.outtype = output.outtype;
         let gguf_legacy::Conversion { job, file_name, notes, changes } =
             legacy.plan(&legacy_options)?;
-        let path = output.path_in(path.parent().unwrap_or(path), &file_name);
+        let path = output.path_in(&file_name);
         plan.notes.extend(notes);
         plan.outputs.push(Planned { job, path, changes });
     }

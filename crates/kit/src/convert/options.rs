@@ -17,8 +17,7 @@ use crate::quantize::{ImatrixChoice, Part};
 pub struct OutputOptions {
     /// Quantization type; `None` keeps the types of the source.
     pub outtype: Option<Target>,
-    /// Path of the file, or of a directory for a file named by the naming convention; `None` is the directory of the
-    /// source.
+    /// Path of the file, or of a directory for a file named by the naming convention; `None` is the working directory.
     pub path: Option<PathBuf>,
 }
 

@@ -56,8 +56,8 @@ pub struct CompareOptions<'c> {
 pub struct ComparisonReport {
     /// Result of each model.
     pub models: Vec<Divergence>,
-    /// Digest of the tensors of each model, by which its file is recognized; empty if the result comes from parts.
-    pub tensor_digests: Vec<String>,
+    /// Digest of the tensors of each model, by which its file is recognized.
+    pub tensor_digests: Vec<Option<String>>,
     /// Bytes of the tokens in the worst predictions.
     pub tokens: BTreeMap<u32, Vec<u8>>,
 }
@@ -72,7 +72,8 @@ impl ComparisonReport {
     /// Returns the result in a part.
     pub(super) fn from_part(part: &Part) -> Self {
         let models = totals(part).into_iter().cloned().collect();
-        Self { models, tensor_digests: Vec::new(), tokens: part.tokens.clone() }
+        let digests = part.portions.iter().map(|portion| portion.tensor_digest.clone());
+        Self { models, tensor_digests: digests.collect(), tokens: part.tokens.clone() }
     }
 }
 
@@ -111,6 +112,9 @@ pub fn divergence(
     let (first, rest) =
         part_writer.begin(identity, &models.iter().collect::<Vec<_>>(), chunks.count(), &empty)?;
     part_writer.part().reference = Some(compare.against.name());
+    for (number, model) in (first..).zip(&models) {
+        part_writer.portion(number).tensor_digest = Some(tensor_digest::of_model(model.model())?);
+    }
     let chunks = chunks.only(rest);
     let save = match (compare.save, reference.model()) {
         (Some(save), Some(model)) => Some(save.begin(model, &chunks)?),
@@ -140,11 +144,7 @@ pub fn divergence(
     let result = comparison.run(&mut on_chunk, progress);
     part_writer.end(result)?;
     save.map_or(Ok(()), LogitsWriter::commit)?;
-    let digests = models.iter().map(|model| tensor_digest::of_model(model.model()));
-    Ok(ComparisonReport {
-        tensor_digests: digests.collect::<Result<_, _>>()?,
-        ..ComparisonReport::from_part(part_writer.part())
-    })
+    Ok(ComparisonReport::from_part(part_writer.part()))
 }
 
 /// Returns the result of each model so far.

@@ -104,7 +104,8 @@ impl PartWriter {
         for model in models {
             let digest = if self.has_file() { model.digest()? } else { String::new() };
             let (name, tally) = (model.source().to_owned(), empty.clone());
-            portions.push(Portion { name, digest, chunks: chunks.clone(), total, tally });
+            let (chunks, tensor_digest) = (chunks.clone(), None);
+            portions.push(Portion { name, digest, tensor_digest, chunks, total, tally });
         }
         let first = self.started;
         self.started += portions.len();

@@ -7,6 +7,7 @@ mod summary;
 mod value;
 
 use gguf::{Finding, Value};
+pub use gguf_checkpoint::json::described as fault;
 use serde_json::{Map, Value as Json, json};
 
 pub use diff::{diff, figures, key_change};

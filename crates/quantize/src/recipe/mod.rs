@@ -256,17 +256,23 @@ impl Plan<'_> {
 /// Error: tensors require importance weights and have none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{count} tensor(s) are unusable without importance weights, the first being {first}; \
-     pass an importance matrix that covers them, or choose a type with more bits",
-    count = .tensors.len(), first = first_of(.tensors)
+    "unusable without importance weights: {}", first_of(.tensors)
 )]
 pub struct MissingImatrix {
     /// Names and intended types of the tensors.
     pub tensors: Vec<(String, TensorType)>,
 }
 
+/// Names the first three tensors, and counts the others.
 fn first_of(tensors: &[(String, TensorType)]) -> String {
-    tensors.first().map(|(name, ty)| format!("`{name}` as {ty}")).unwrap_or_default()
+    const SHOWN: usize = 3;
+    let named = tensors.iter().take(SHOWN).map(|(name, ty)| format!("`{name}` as {ty}"));
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if let Some(others @ 1..) = tensors.len().checked_sub(SHOWN) {
+        let plural = if others == 1 { "" } else { "s" };
+        text += &format!(" and {others} other{plural}");
+    }
+    text
 }
 
 /// Plans the type of each tensor. [`Plan::check_imatrix`] reports missing importance weights.

@@ -17,7 +17,7 @@ pub struct NamePattern {
 
 /// Error: a text is not a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a regular expression: {1}")]
+#[error("`{0}` is not a regular expression{1}")]
 pub struct InvalidPattern(String, String);
 
 impl NamePattern {
@@ -26,8 +26,17 @@ impl NamePattern {
     /// # Errors
     /// If the text is not one.
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
-        let built = RegexBuilder::new(&escape_classes(text)).backtrack_limit(MAX_STEPS).build();
-        let regex = built.map_err(|fault| InvalidPattern(text.to_owned(), fault.to_string()))?;
+        let escaped = escape_classes(text);
+        let built = RegexBuilder::new(&escaped).backtrack_limit(MAX_STEPS).build();
+        let regex = built.map_err(|fault| {
+            let place = match fault {
+                fancy_regex::Error::ParseError(at, _) if escaped == text => {
+                    format!(": it has a mistake after byte {at}")
+                }
+                _ => String::new(),
+            };
+            InvalidPattern(text.to_owned(), place)
+        })?;
         Ok(Self { text: text.to_owned(), regex })
     }
 

@@ -78,10 +78,7 @@ impl Recording {
             Some((track.id, track.num_frames, codec.clone()))
         });
         let Some((track, declared, codec)) = parameters else {
-            return Err(unsupported(
-                path,
-                SymphoniaError::Unsupported("the file has no audio track"),
-            ));
+            return Err(unsupported(path, SymphoniaError::Unsupported(NO_TRACK)));
         };
         let decoder = caught(|| get_codecs().make_audio_decoder(&codec, &Default::default()))
             .map_err(|fault| unsupported(path, fault))?;
@@ -235,14 +232,16 @@ fn stored(input: &mut impl Read, path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
+const NO_TRACK: &str = "the file has no audio track";
+
 fn unsupported(path: &Path, fault: SymphoniaError) -> Error {
     let what = match fault {
         SymphoniaError::IoError(fault) if fault.raw_os_error().is_some() => {
             return Error::read(path, fault);
         }
         // Probing an unknown format fails at the end of the file.
-        SymphoniaError::IoError(_) => "the audio format is not supported".to_owned(),
-        fault => fault.to_string(),
+        SymphoniaError::Unsupported(NO_TRACK) => NO_TRACK.to_owned(),
+        _ => "not an audio file of a known format".to_owned(),
     };
     Error::input("audio-unsupported", path, what, "use WAV, FLAC, MP3 or Ogg Vorbis")
 }

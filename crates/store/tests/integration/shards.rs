@@ -230,7 +230,7 @@ fn sets_are_found_from_any_member() {
     fs::remove_file(directory.join(all[1])).unwrap();
     for member in all {
         let error = names(&directory.join(member)).unwrap_err();
-        let expected = "1 of 3 shards are missing: m-00002-of-00003.gguf; ";
+        let expected = "1 of 3 shards is missing: m-00002-of-00003.gguf; ";
         assert!(error.starts_with(expected), "{error}");
     }
 }

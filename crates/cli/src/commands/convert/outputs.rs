@@ -14,8 +14,8 @@ use crate::outtype::Outtype;
 // Without `skip`, clap's group would take the name of the parent struct.
 #[group(skip)]
 pub struct Args {
-    /// Output file, directory, or repository of the Hub (hf:me/repo) [default: a name by the GGUF naming convention in the
-    /// source directory, or in the working directory for a remote source].
+    /// Output file, directory, or repository of the Hub (hf:me/repo) [default: a name by the GGUF naming convention, in
+    /// the working directory].
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
     output: Option<PathBuf>,
     /// Output type: a quantization type such as q4_k_m, a float type, or auto for the type of the checkpoint

@@ -23,8 +23,7 @@ pub fn print(
 ) -> std::io::Result<()> {
     let all = models.iter().zip(&found.models);
     if as_json {
-        let digests = found.tensor_digests.iter().map(Some).chain(std::iter::repeat(None));
-        let models = all.zip(digests).map(|((file, model), digest)| {
+        let models = all.zip(&found.tensor_digests).map(|((file, model), digest)| {
             let mut json = to_json(file, model, found);
             json["tensor_digest"] = json!(digest);
             json

@@ -58,11 +58,8 @@ pub fn template(
 pub fn read(file: &Path) -> Result<Vec<Json>, Failure> {
     let text = gguf_kit::read_text(file)?;
     let json: Json = serde_json::from_str(&text).map_err(|fault| {
-        let (line, column) = (fault.line(), fault.column());
-        Failure::Input(format!(
-            "{} is not valid JSON: line {line}, column {column}",
-            file.display()
-        ))
+        let fault = gguf_kit::json::fault(&fault);
+        Failure::Input(format!("{} is not valid JSON: {fault}", file.display()))
     })?;
     let messages = match json {
         Json::Object(mut variables) => variables.remove("messages").unwrap_or_default(),

@@ -20,6 +20,7 @@ use serde_json::{Value as Json, json};
 
 use crate::document;
 use crate::failure::Failure;
+use crate::listing;
 use crate::model_args::{PrecisionArg, RunArgs, trained_context, warn_if_too_long};
 use crate::progress::Progress;
 use crate::terminal;
@@ -142,28 +143,28 @@ pub(super) struct GenerationArgs {
 #[group(skip)]
 struct SamplingArgs {
     /// Temperature; 0 is greedy.
-    #[arg(long, value_name = "T", default_value_t = 0.8, alias = "temperature")]
+    #[arg(long, value_name = "T", default_value_t = 0.8, alias = "temperature", value_parser = listing::parse_at_least_zero)]
     temp: f32,
     /// Top-k sampling; 0 disables.
     #[arg(long, value_name = "N", default_value_t = 40)]
     top_k: usize,
     /// Top-p (nucleus) sampling; 1 disables.
-    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = listing::parse_probability)]
     top_p: f32,
     /// Min-p sampling: keep tokens with at least P times the probability of the best; 0 disables.
-    #[arg(long, value_name = "P", default_value_t = 0.05)]
+    #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = listing::parse_probability)]
     min_p: f32,
     /// Locally typical sampling; 1 disables.
-    #[arg(long, value_name = "P", default_value_t = 1.0, alias = "typical")]
+    #[arg(long, value_name = "P", default_value_t = 1.0, alias = "typical", value_parser = listing::parse_probability)]
     typical_p: f32,
     /// Repetition penalty; 1 disables.
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = listing::parse_positive::<f32>)]
     repeat_penalty: f32,
     /// Presence penalty; 0 disables.
-    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = listing::parse_finite)]
     presence_penalty: f32,
     /// Frequency penalty; 0 disables.
-    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = listing::parse_finite)]
     frequency_penalty: f32,
     /// Number of recent tokens that penalties consider.
     #[arg(long, value_name = "N", default_value_t = 64)]

@@ -8,6 +8,7 @@ use gguf::suggest;
 use topics::TOPICS;
 
 use crate::failure::Failure;
+use crate::{aliases, guesses};
 
 /// Show help on a command or topic.
 #[derive(clap::Args)]
@@ -34,11 +35,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if let (0, Some(text)) = (depth, topic(word)) {
             return Ok(std::io::stdout().lock().write_all(text.as_bytes())?);
         }
-        let below = found.find_subcommand(word);
+        let below = found.find_subcommand(if depth == 0 { aliases::resolved(word) } else { word });
         found = below.ok_or_else(|| unknown(found, word, depth == 0))?;
     }
     // Prints the same help as `--help` of the command.
-    let words = args.words.iter().map(String::as_str);
+    let words = args.words.iter().map(|word| aliases::resolved(word));
     let args = ["gguf"].into_iter().chain(words).chain(["--help"]);
     match crate::command().try_get_matches_from(args) {
         Err(help) => Ok(help.print()?),
@@ -58,8 +59,11 @@ fn unknown(command: &clap::Command, word: &str, with_topics: bool) -> Failure {
     let topics = TOPICS.iter().map(|(name, _)| *name).filter(|_| with_topics);
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = shown.map(clap::Command::get_name).chain(topics).collect();
+    let guess = guesses::answer(word).filter(|_| with_topics);
     let hint = match &suggest::nearest(word, names.iter().copied())[..] {
+        _ if let Some(answer) = guess => answer.to_owned(),
         [] if names.is_empty() => format!("`{command}` has no subcommands"),
+        [] if with_topics => "`gguf help` lists the commands and topics".to_owned(),
         [] => format!("expected one of {}", names.join(", ")),
         near => suggest::did_you_mean(near),
     };

@@ -88,6 +88,7 @@ fn environment() -> String {
         ("RAYON_NUM_THREADS", "number of threads without --threads"),
         ("TMPDIR", "directory for small temporary files of remote checkpoints"),
         ("NO_COLOR", "disables colors if set"),
+        ("FORCE_COLOR", "enables colors in files and pipes if set"),
     ];
     rows("Environment variables:\n\n", VARIABLES)
 }

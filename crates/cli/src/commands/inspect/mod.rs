@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 
 use gguf_kit::checkpoint::WeightsSummary;
-use gguf_kit::open;
+use gguf_kit::open_partial;
 use gguf_kit::report::file_card_markdown;
 use gguf_kit::summary::Summary;
 
@@ -143,7 +143,8 @@ fn inspect(
             false => Ok(out.write_all(weights::text(&weights, source).as_bytes())?),
         };
     }
-    let opened = open(source)?;
+    let (opened, warning) = open_partial(source)?;
+    warning.into_iter().for_each(terminal::warning);
     let model = opened.model();
     let source = &*gguf_kit::redact(source);
     let summary = Summary::of(model);

@@ -78,6 +78,15 @@ impl Positionals {
         };
         let (outputs, threads) = match rest {
             [output] if let Some(budget) = budget => (within(budget, output), None),
+            [_, word]
+                if budget.is_some()
+                    && word.parse::<u32>().is_err()
+                    && parse_types(word).is_ok() =>
+            {
+                return Err(Failure::Usage(format!(
+                    "`{word}` is a type, and a size target chooses the types: give one of them"
+                )));
+            }
             [output, threads] if let Some(budget) = budget => {
                 (within(budget, output), Some(threads))
             }
@@ -91,6 +100,11 @@ impl Positionals {
             }
             [] => return Err(type_missing()),
             [types] => (outputs_of_types(None, types)?, None),
+            [first, second] if is_type(first) && is_type(second) => {
+                return Err(Failure::Usage(format!(
+                    "several types are one argument, separated by commas: `{first},{second}`"
+                )));
+            }
             [types, threads] if parse_types(types).is_ok() => {
                 (outputs_of_types(None, types)?, Some(threads))
             }
@@ -144,6 +158,11 @@ fn unknown_types(word: &str, number: &str) -> Failure {
         "{} If `{word}` is the output file, write `./{word}` before `{number}`",
         what.unwrap_or_default()
     ))
+}
+
+/// Whether a word is the name of types, and neither a number nor a file.
+fn is_type(word: &str) -> bool {
+    word.parse::<u32>().is_err() && !is_file(word) && parse_types(word).is_ok()
 }
 
 fn parse_types(text: &str) -> Result<Vec<Target>, Failure> {

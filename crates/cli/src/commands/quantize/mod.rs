@@ -53,6 +53,9 @@ pub struct Args {
     /// beside the input]; type, or several separated by commas; and number of threads [default: one per core].
     #[arg(required = true, num_args = 1..=4, value_names = ["IN", "OUT"])]
     words: Vec<String>,
+    /// Output file, directory or repository, instead of OUT.
+    #[arg(short, long, alias = "outfile", value_name = "OUT", conflicts_with = "out")]
+    output: Option<String>,
     /// Additional output from the same pass. May be repeated.
     #[arg(long, value_name = "TYPE=PATH", value_parser = arguments::parse_out)]
     out: Vec<RequestedOutput>,
@@ -120,6 +123,9 @@ impl Args {
     /// Returns the positional arguments, with outputs for the Hub at their local paths.
     fn local_words(&self, hub: &mut HubOutputs) -> Result<Vec<String>, Failure> {
         let mut words = self.words.clone();
+        if let Some(output) = &self.output {
+            words.insert(1, output.clone());
+        }
         for word in words.iter_mut().skip(1).filter(|word| word.starts_with("hf:")) {
             *word = hub.local_path(Path::new(&*word))?.to_string_lossy().into_owned();
         }

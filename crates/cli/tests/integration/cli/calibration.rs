@@ -87,7 +87,7 @@ fn size_target_uses_measured_sensitivity() {
     assert!(notes_text.contains("expected KL divergence"), "{notes_text}");
     // The size is compared with the model, not with the intermediate file.
     let from =
-        |notes_text: &str| Some(notes_text.split_once(" -> ")?.0.rsplit_once(": ")?.1.to_owned());
+        |notes_text: &str| Some(notes_text.split_once(" -> ")?.0.rsplit_once('(')?.1.to_owned());
     assert_eq!(
         (from(&notes_text), from(&of_plain).is_some()),
         (from(&of_plain), true),

@@ -64,7 +64,10 @@ fn warnings_are_errors_if_strict() {
 #[test]
 fn sarif_of_several_files_is_one_log() {
     let dir = Dir::new();
-    let (a, b, missing) = (dir.f16(), dir.path("b.gguf"), dir.path("missing.gguf"));
+    // Its name is not that of the convention.
+    let a = dir.path("my-model.gguf");
+    fs::copy(dir.f16(), &a).unwrap();
+    let (b, missing) = (dir.path("b.gguf"), dir.path("missing.gguf"));
     fs::write(&b, b"no model").unwrap();
     let output = gguf(&["check", &a, &b, &missing, "--sarif"]);
     assert_eq!(output.status.code(), Some(1));

@@ -33,6 +33,13 @@ fn default_names_follow_the_convention() {
     let into = dir.path("");
     succeeds(&["convert", MODEL, "-o", &into, "--outtype", "q8_0"]);
     let named = Path::new(&into).join("Tiny-KJV-Llama-4M-Q8_0.gguf");
+    // By default, in the working directory.
+    let work = dir.path("work");
+    std::fs::create_dir(&work).unwrap();
+    let mut convert = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    let convert = convert.args(["convert", MODEL]).current_dir(&work);
+    assert!(convert.status().unwrap().success());
+    assert!(Path::new(&work).join("Tiny-KJV-Llama-4M-F16.gguf").is_file());
     assert!(named.is_file(), "{:?}", std::fs::read_dir(into).unwrap().collect::<Vec<_>>());
 }
 
@@ -305,9 +312,10 @@ fn every_command_is_in_the_readme() {
 #[test]
 fn every_writing_command_has_output_tests() {
     let writers = include_str!("../outputs/writers.rs");
-    // `demo` runs several conversions: outputs before a failure remain. Manual pages are tested with the help.
+    // `demo` runs several conversions: outputs before a failure remain. Manual pages are tested with the help. `upload`
+    // writes to a repository.
     let held = |command: &&String| {
-        !matches!(command.as_str(), "demo" | "man") && help(command).contains("--force")
+        !matches!(command.as_str(), "demo" | "man" | "upload") && help(command).contains("--force")
     };
     for command in commands().iter().filter(held) {
         let is_named = writers.contains(&format!("\"{command} "));

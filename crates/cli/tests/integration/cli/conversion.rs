@@ -2,6 +2,7 @@
 
 use std::fs::{self, read};
 use std::path::Path;
+use std::process::Command;
 
 use crate::cli::support::{Dir, MODEL, fails, gguf, json, succeeds};
 
@@ -56,7 +57,9 @@ fn legacy_outputs_are_named_by_type() {
     );
     let source = dir.path("model-f32.bin");
     fs::write(&source, old.bytes).unwrap();
-    succeeds(&["convert", &source, "--outtype", "auto,q8_0,f16"]);
+    let mut convert = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    convert.args(["convert", &source, "--outtype", "auto,q8_0,f16"]).current_dir(dir.path(""));
+    assert!(convert.status().unwrap().success());
     let result = ["model-66K-F16.gguf", "model-66K-Q4_0.gguf", "model-66K-Q8_0.gguf"];
     assert_eq!(names(&dir.path("")), [&result[..], &["model-f32.bin"]].concat());
     for name in result {

@@ -69,5 +69,5 @@ fn refusals_have_advice() {
     let model = dir.f16();
     let parts = ["the model has no pooling type", "--pooling mean, cls or last"];
     fails(&["embed", &model, "-p", "In the beginning"], 2, &parts);
-    fails(&["embed", &model], 2, &["--prompt"]);
+    fails(&["embed", &model, "--pooling", "mean"], 2, &["the input has no text"]);
 }

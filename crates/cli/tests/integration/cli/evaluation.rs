@@ -197,7 +197,10 @@ fn imatrix_is_collected() {
     assert!(entries(&dat).contains_key("output.weight"));
     succeeds(&["quantize", &model, &path("q.gguf"), "IQ2_XXS", "--imatrix", &whole]);
 
-    fails(&["imatrix", &model, "-f", &text], 2, &["--output-file"]);
+    let mut by_default = std::process::Command::new(env!("CARGO_BIN_EXE_gguf"));
+    by_default.args(["imatrix", &model, "-f", &text, "--chunks", "1"]).current_dir(dir.path(""));
+    assert!(by_default.output().unwrap().status.success());
+    assert!(Path::new(&path("imatrix.gguf")).exists());
     fails(&["imatrix", &model, "-o", &path("x.gguf")], 2, &["--file"]);
     let words = ["imatrix", &model, "-f", &text, "-o", &path("y.gguf"), "--chunk", "999999"];
     fails(&words, 2, &["999999 are skipped"]);

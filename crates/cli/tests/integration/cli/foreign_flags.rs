@@ -5,7 +5,13 @@ use crate::cli::support::{Dir, fails, json, succeeds};
 #[test]
 fn flags_of_other_programs_get_a_tip() {
     fails(&["bench", "-m", "x.gguf"], 3, &["cannot open x.gguf"]);
-    fails(&["graph", "-m", "x.gguf"], 2, &["'-m'", "positional argument"]);
+    fails(&["graph", "-m", "x.gguf"], 2, &["'-m'", "first argument"]);
+    fails(&["split", "-m", "x.gguf", "out"], 2, &["'-m'", "first argument"]);
+    fails(&["generate", "x.gguf", "-hff", "y"], 2, &["'-hff'", "hf:org/repo:TYPE"]);
+    fails(&["inspect", "-hx"], 2, &["unexpected argument '-hx'"]);
+    fails(&["generate", "x.gguf", "-md", "y"], 2, &["'-md'", "no draft models"]);
+    fails(&["generate", "x.gguf", "--xtc-probability", "1"], 2, &["no such sampler"]);
+    fails(&["logits", "x.gguf", "--n-cpu-moe", "1", "-p", "a", "-o", "y"], 3, &["has no effect"]);
     fails(
         &["generate", "x.gguf", "-p", "a", "-ngl", "99"],
         3,
@@ -13,7 +19,6 @@ fn flags_of_other_programs_get_a_tip() {
     );
     fails(&["generate", "x.gguf", "--json-schema", "{}"], 2, &["llama.cpp's llama-cli can"]);
     fails(&["convert", "x", "--type", "q8_0"], 2, &["--outtype q4_k_m"]);
-    fails(&["quantize", "a.gguf", "Q4_0", "-o", "b.gguf"], 2, &["'-o'", "second argument"]);
 }
 
 /// Each pair of command lines does the same.
@@ -34,6 +39,24 @@ fn flags_of_llama_cli_are_translated() {
     let all = ["generate", &f16, "-p", "a", "--temp", "0", "--json", "-c", "40", "--ignore-eos"];
     let unlimited = json(&succeeds(&[&all[..], &["-n", "-1"]].concat()));
     assert_eq!(unlimited["ids"], json(&succeeds(&all))["ids"]);
+}
+
+/// Outputs may be named with -o where they are arguments.
+#[test]
+fn outputs_may_be_flags() {
+    let dir = Dir::new();
+    let (f16, path) = (dir.f16(), |name: &str| dir.path(name));
+    let bytes = |name: &str| std::fs::read(path(name)).unwrap();
+    succeeds(&["quantize", &f16, &path("a.gguf"), "q8_0"]);
+    succeeds(&["quantize", &f16, "-o", &path("b.gguf"), "q8_0", "1"]);
+    assert_eq!(bytes("a.gguf"), bytes("b.gguf"));
+    succeeds(&["split", "-o", &path("part"), &path("a.gguf"), "--split-max-tensors", "20"]);
+    succeeds(&["merge", "-o", &path("c.gguf"), &path("part-00001-of-00002.gguf")]);
+    assert_eq!(bytes("a.gguf"), bytes("c.gguf"));
+    let twice = ["quantize", &f16, &path("d.gguf"), "q8_0", "-o", &path("e.gguf")];
+    fails(&twice, 2, &["expected IN [OUT] TYPE"]);
+    let several = ["quantize", &f16, "--out", "q8_0=x.gguf", "-o", "y.gguf"];
+    fails(&several, 2, &["cannot be used with"]);
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn tensors_without_imatrix_are_listed_first() {
     fails(
         &args,
         2,
-        &["blk.1.ffn_up.weight as IQ2_XXS", "blk.3.attn_q.weight", "--imatrix-missing"],
+        &["`blk.1.ffn_down.weight` as IQ2_XXS, ", " and 15 others", "--imatrix-missing"],
     );
     assert!(!Path::new(&out).exists());
     for (policy, other) in [("fallback", "Q2_K"), ("uniform", "IQ2_XXS")] {

@@ -361,7 +361,7 @@ fn remote_reference_models() {
         String::from_utf8(output.stdout).unwrap()
     };
     let here = compared(&model);
-    assert!(here.contains("16 tokens evaluated in 1 chunks"), "{here}");
+    assert!(here.contains("16 tokens evaluated in 1 chunk)"), "{here}");
     assert_eq!(compared(&hub.url("/m.gguf")), here);
     assert_eq!(compared("hf:org/repo"), compared(MODEL));
 }

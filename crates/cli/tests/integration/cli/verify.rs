@@ -23,6 +23,16 @@ fn files_are_verified_against_their_source() {
 }
 
 #[test]
+fn a_missing_importance_matrix_is_named() {
+    let dir = Dir::new();
+    let (f16, out, imatrix) = (dir.f16(), dir.path("q.gguf"), crate::cli::quantize::imatrix(&dir));
+    succeeds(&["quantize", "--imatrix", &imatrix, &f16, &out, "q4_k_m"]);
+    let parts = ["was quantized with an importance matrix, ", "give it with --imatrix"];
+    fails(&["verify", &out, "--source", &f16], 1, &parts);
+    succeeds(&["verify", &out, "--source", &f16, "--imatrix", &imatrix]);
+}
+
+#[test]
 fn provenance_records_every_relevant_flag() {
     let dir = Dir::new();
     let result = dir.path("made.gguf");

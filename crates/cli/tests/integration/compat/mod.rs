@@ -573,6 +573,9 @@ fn converters() {
         at.succeeds("convert_hf_to_gguf.py", &[MODEL, "--outfile=x-{ftype}.gguf", "--no-lazy"]);
     }
     assert!(at.has("x-f16.gguf") && !at.has("x-auto.gguf"));
+    // Regression: another name was said to be written.
+    let (_, err) = at.succeeds("convert_hf_to_gguf.py", &[MODEL, "--outfile=y-{ftype}.gguf"]);
+    assert!(err.ends_with("exported to y-f16.gguf\n") && !err.contains("wrote"), "{err}");
     let (out, _) =
         at.succeeds("convert_hf_to_gguf.py", &[MODEL, "--dry-run", "--outfile", "dry.gguf"]);
     assert!(out.contains("would write dry.gguf") && !at.has("dry.gguf"), "{out}");

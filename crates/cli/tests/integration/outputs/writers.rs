@@ -207,6 +207,7 @@ pub const WRITERS: &[Writer] = &[
         &["out.sig"],
         &["model.gguf", "key.pem"],
     ),
+    writer("card", "card repository -o out.md", &["out.md"], &["repository/model.gguf"]),
     writer("check --fix", "check broken.gguf --fix -o out.gguf", &["out.gguf"], &["broken.gguf"]),
 ];
 
@@ -367,6 +368,8 @@ fn make(dir: &Path) {
     for name in BYSTANDERS {
         fs::write(at(name), name).unwrap();
     }
+    fs::create_dir(at("repository")).unwrap();
+    fs::copy(at("model.gguf"), at("repository/model.gguf")).unwrap();
     fs::create_dir(at("checkpoint")).unwrap();
     copy(Path::new(MODEL), &at("checkpoint"), &|_| true);
     succeeds(dir, "convert checkpoint -o whole.gguf");

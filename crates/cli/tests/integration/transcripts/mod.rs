@@ -4,7 +4,7 @@
 #[cfg(target_os = "linux")]
 mod conversation;
 mod reading;
-mod session;
+pub mod session;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod writing;

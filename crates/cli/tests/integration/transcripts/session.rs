@@ -30,6 +30,11 @@ impl Session {
 
     /// Runs a command; arguments are separated by spaces, except in `'...'`.
     pub fn run(&mut self, line: &str) -> &mut Self {
+        self.run_in(&[], line)
+    }
+
+    /// Runs a command with variables in its environment.
+    pub fn run_in(&mut self, variables: &[(&str, &str)], line: &str) -> &mut Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
         for (number, part) in line.split('\'').enumerate() {
             if number % 2 == 1 {
@@ -39,9 +44,10 @@ impl Session {
             }
         }
         command.current_dir(self.dir.path());
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR"] {
             command.env_remove(name);
         }
+        command.envs(variables.iter().copied());
         let output = command.output().unwrap();
         self.text += &format!("$ gguf {line}\n{}", String::from_utf8_lossy(&output.stdout));
         for line in String::from_utf8_lossy(&output.stderr).lines() {
@@ -74,6 +80,7 @@ impl Session {
         settings
             .add_filter(r"(?m)^estimated time: \d+ s on \d+ threads?", "estimated time: [time]");
         settings.add_filter(&escape_dots(MODEL), "[model]");
+        settings.add_filter(r"127\.0\.0\.1:\d+", "[server]");
         settings.bind(|| insta::assert_snapshot!(name, self.text.trim_end()));
     }
 }
