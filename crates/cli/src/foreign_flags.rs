@@ -194,13 +194,10 @@ fn without_effect(own: &clap::Command, name: &str, flag: &str) -> Option<(usize,
         return None;
     }
     let rows = shared_flags::MACHINE.iter().chain(shared_flags::LOG);
-    let row = rows.filter(|row| row.names().any(|name| name == flag)).find_map(|row| {
-        match row.handling {
-            Handling::Ignored(reason) => Some((row.values, Nothing(Some(reason)))),
-            _ => None,
-        }
-    });
-    row
+    rows.filter(|row| row.names().any(|name| name == flag)).find_map(|row| match row.handling {
+        Handling::Ignored(reason) => Some((row.values, Nothing(Some(reason)))),
+        _ => None,
+    })
 }
 
 /// Whether a command has a flag, under any of its names.

@@ -93,7 +93,7 @@ impl HubOutputs {
                 gguf_remote::upload(repository, &files, &options(force), remote, &progress);
             progress.finish();
             let report = uploaded.inspect_err(|_| {
-                terminal::note(&format!(
+                terminal::note(format!(
                     "the output is kept: `gguf upload {} {repository}` uploads it",
                     directory.display()
                 ));

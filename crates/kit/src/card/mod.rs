@@ -188,7 +188,7 @@ fn imatrices(directory: &Directory, options: &CardOptions) -> Result<Vec<CardIma
         let dataset = text.map(|path| path.display().to_string());
         matrices.push(CardImatrix {
             file,
-            name: file_name(&path.display().to_string()),
+            name: file_name(path.display().to_string()),
             sha256,
             dataset: dataset.or(imatrix.datasets.first().cloned()).map(|name| file_name(&name)),
             dataset_sha256: dataset_sha256.clone(),
@@ -204,7 +204,7 @@ fn title(card: &Card, options: &CardOptions, dir: &Path) -> String {
     let of_models = match &card.models[..] {
         [] => None,
         [model] => Some(format!("{} GGUF", model.name)),
-        _ => dir.canonicalize().ok().map(|dir| file_name(&dir.display().to_string())),
+        _ => dir.canonicalize().ok().map(|dir| file_name(dir.display().to_string())),
     };
     let title = options.title.clone().or(of_repository).or(of_models);
     title.unwrap_or_else(|| "GGUF files".to_owned())

@@ -67,7 +67,7 @@ pub fn export(
             let params = json!({ "stop": format.stop }).to_string();
             layers.push(OllamaLayer { kind: "template", bytes: format.template.into() });
             layers.push(OllamaLayer { kind: "params", bytes: params.into() });
-            terminal::note(&format!("the chat format is {}", format.name));
+            terminal::note(format!("the chat format is {}", format.name));
         }
         None if metadata.get(TemplateSource::KEY).is_some() => terminal::note(
             "the chat template has no known equivalent in Ollama: no template is stored, and Ollama completes prompts \
