@@ -38,6 +38,7 @@ ONLY_MODELVET = [
     ("TRAILING_BYTES", None, "the data is padded to the alignment or less after the last tensor"),
     ("TENSOR_DATA_EXTENT", None, "padding after the last tensor is missing: loaders do not read it"),
     ("TENSOR_NE_RANGE", "tensor-empty", "warning: a tensor without elements"),
+    ("TENSOR_NE_RANGE", "tensor-type-removed", "warning: a removed type; its elements are not counted"),
     ("TENSOR_OFFSET_MISMATCH", "tensor-gap", "warning: a gap between tensors"),
     ("TENSOR_OFFSET_MISMATCH", "tensor-order", "warning: tensors in another order"),
     ("TENSOR_OFFSET_MISMATCH", "tensor-type-unknown", "warning: the size of an unknown type is unknown"),
