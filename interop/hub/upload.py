@@ -50,6 +50,9 @@ def handler(state, storage_port, hub_port):
         def log_message(self, *_):
             pass
 
+        def address(self):
+            return f"http://127.0.0.1:{hub_port()}/me/repo"
+
         def answer(self, status, value=None, headers=None):
             body = b"" if value is None else json.dumps(value).encode()
             self.send_response(status)
@@ -107,9 +110,9 @@ def handler(state, storage_port, hub_port):
             api = "/api/models/me/repo/"
             if path == "/api/repos/create":
                 if state.exists:
-                    return self.answer(409, {"error": "exists", "url": "http://h/me/repo"})
+                    return self.answer(409, {"error": "exists", "url": self.address()})
                 state.exists = True
-                return self.answer(200, {"url": "http://h/me/repo"})
+                return self.answer(200, {"url": self.address()})
             if path == "/api/validate-yaml":
                 return self.answer(200, {"errors": [], "warnings": []})
             if path.startswith("/complete/"):
@@ -178,7 +181,7 @@ def handler(state, storage_port, hub_port):
                     assert len(data) == value["size"], value
                     state.files[value["path"]] = (data, True)
             state.commits += 1
-            self.answer(200, {"commitOid": state.head(), "commitUrl": f"http://h/me/repo/commit/{state.head()}", "pullRequestUrl": None})
+            self.answer(200, {"commitOid": state.head(), "commitUrl": f"{self.address()}/commit/{state.head()}", "pullRequestUrl": None})
 
     return Hub
 
@@ -225,6 +228,9 @@ def normal(entry):
     if isinstance(body, list):
         body = body[:1] + sorted(body[1:], key=json.dumps)
     elif isinstance(body, dict):
+        # The default, which newer versions of huggingface_hub leave out.
+        if path == "/api/repos/create":
+            body.pop("type", None)
         body = {key: sorted(value, key=json.dumps) if key in ("files", "objects") else value for key, value in body.items()}
     return method, path, media.split(";")[0], json.dumps(body, sort_keys=True)
 

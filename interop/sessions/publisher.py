@@ -15,8 +15,13 @@ def run(session, model, demo):
     assert os.path.exists(session.path(q4))
     run("gguf quality f16.gguf -f text.txt -c 64 --chunks 4 --types q8_0,q4_k_m -o report.html", 0, ["KLD", "Q4_K_M"])
     assert os.path.exists(session.path("report.html"))
+    run("gguf card . --repo me/Tiny-KJV-GGUF --quantized-by me", 0, ["wrote ./README.md"])
+    with open(session.path("README.md"), encoding="utf-8") as file:
+        card = file.read()
+    assert f"[`{q4}`]({q4})" in card and "Recommended for" in card and "imatrix.gguf" in card, card
+    run("gguf card .", 2, ["README.md exists already"])
     run("gguf quality f16.gguf -f text.txt --types iq2_xxs", 2, ["without importance weights", "and 21 others"])
-    run(f"gguf divergence f16.gguf {q4} -f text.txt -c 64 --chunks 4", 0)
+    run(f"gguf divergence -r f16.gguf {q4} -f text.txt -c 64 --chunks 4", 0)
     # Notes of one kind are one line.
     notes = run(f"gguf quantize {model} small.gguf q4_k_m --allow-requantize", 0, ["of 272 tensors have rows of 576"])
     assert notes.text().count("note:") == 1, notes.text()

@@ -38,4 +38,4 @@ def run(session, model, demo):
     run("gguf check rope.gguf --fix -o x.gguf", 1, ["nothing to repair; wrote nothing"])
     run(f"gguf check {demo}", 2, ["is a checkpoint", "gguf convert"])
     run(f"gguf edit {demo} --set general.name=x", 2, ["gguf convert"])
-    run("gguf inspect /etc/hostname", 1, ["not a model"])
+    run("gguf inspect /etc/passwd", 1, ["not a model"])

@@ -27,3 +27,8 @@ const ALIASES: &[(&str, &str)] = &[
 pub fn resolved(word: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name)
 }
+
+/// Returns the alternative names that are those of llama.cpp's programs.
+pub fn programs() -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().map(|(alias, _)| *alias).filter(|alias| alias.starts_with("llama-"))
+}

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
+use gguf::suggest;
 
 /// Guesses, and what exists.
 const GUESSES: &[(&[&str], &str)] = &[
@@ -47,6 +48,21 @@ pub fn answer(word: &str) -> Option<&'static str> {
     GUESSES.iter().find(|(words, _)| words.contains(&word)).map(|(_, answer)| *answer)
 }
 
+/// Removes suggestions of the argument parser that are not misspelled by the word.
+fn keep_near(error: &mut clap::Error, word: &str) {
+    let Some(suggested) = error.remove(ContextKind::SuggestedSubcommand) else { return };
+    let names = match suggested {
+        ContextValue::String(name) => vec![name],
+        ContextValue::Strings(names) => names,
+        _ => return,
+    };
+    let is_near = |name: &String| suggest::distance(word, name, word.len().div_ceil(3)).is_some();
+    let near: Vec<_> = names.into_iter().filter(is_near).collect();
+    if !near.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+    }
+}
+
 /// Replaces the tip of an unknown command by one of [`GUESSES`], or names the command for a file.
 pub fn explain(error: &mut clap::Error) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned()
@@ -59,7 +75,7 @@ pub fn explain(error: &mut clap::Error) {
             format!("`gguf inspect {word}` shows what is in it")
         }
         None if word.contains('/') => format!("a model of the Hub is named `hf:{word}`"),
-        None => return,
+        None => return keep_near(error, &word),
     };
     error.remove(ContextKind::SuggestedSubcommand);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));

@@ -119,8 +119,8 @@ fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// Runs a command line, whose first word is the program name, and returns the exit code. Wrong usage and
-/// requests for help end the process. `launch` tells how to start this program again, if known.
+/// Runs a command line, whose first word is the program name, and returns the exit code. Requests for help
+/// end the process. `launch` tells how to start this program again, if known.
 ///
 /// Call it once, in a process that does nothing else.
 pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
@@ -134,14 +134,19 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
     if words.get(1).is_some_and(|word| word == commands::render_template::COMMAND) {
         return exit_code(commands::render_template::run());
     }
+    let color = terminal::color_of(&words);
     let cli = match parse(words) {
         Ok(cli) => cli,
         Err(error) => {
             if error.use_stderr() {
                 document::print_error(&Failure::from(&error));
             }
-            // Exits with code 2 for wrong usage, 0 for help and version.
-            error.exit();
+            // Help and version have exit code 0.
+            if !error.use_stderr() {
+                error.exit();
+            }
+            terminal::print_usage_error(&error, color);
+            return Failure::from(&error).exit_code();
         }
     };
     if cli.quiet {

@@ -112,6 +112,33 @@ fn wrap_message(text: &str, indent: &str) -> String {
     }
 }
 
+/// Prints wrong usage, with lines wrapped at words if standard error is a terminal.
+pub fn print_usage_error(error: &clap::Error, color: ColorChoice) {
+    let Some((_, columns @ 1..)) = Term::stderr().size_checked() else {
+        // A reader that is gone still gets the exit code.
+        let _ = error.print();
+        return;
+    };
+    let is_colored = match color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => console::colors_enabled_stderr(),
+    };
+    let text = match is_colored {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
+    for line in text.lines() {
+        match console::measure_text_width(line) > columns.into() {
+            true => {
+                let indent = &line[..line.len() - line.trim_start().len()];
+                eprintln!("{}", wrap_at(line, indent, columns.into()));
+            }
+            false => eprintln!("{line}"),
+        }
+    }
+}
+
 fn wrap_at(text: &str, indent: &str, width: usize) -> String {
     let mut lines = vec![String::from(indent)];
     let mut is_first = true;

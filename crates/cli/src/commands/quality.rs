@@ -227,6 +227,12 @@ impl Args {
     }
 }
 
+/// Columns of the figures of a type, without and with speeds.
+const WITHOUT_SPEEDS: usize = 72;
+const WITH_SPEEDS: usize = 93;
+/// Columns before figures below their name.
+const INDENT: usize = 2;
+
 /// Prints the table, one line per type, largest first, and the recommended types.
 fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
     let (conditions, reference) = (&report.conditions, &report.reference);
@@ -235,7 +241,10 @@ fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
     let has_speed = conditions.benchmark.is_some();
     let evaluated = listing::evaluated(conditions.tokens, conditions.chunks);
     writeln!(out, "{evaluated} of {}", conditions.text)?;
-    // 80 columns without speeds.
+    let terminal = terminal::width().unwrap_or(usize::MAX);
+    let figures = if has_speed { WITH_SPEEDS } else { WITHOUT_SPEEDS };
+    // On a narrow terminal, names have a line of their own, and two figures are left out if need be.
+    let (is_narrow, is_short) = (width + figures > terminal, INDENT + figures > terminal);
     let mut line = |name: &str, cells: [&str; 8], speeds: [&str; 2]| {
         let [size, bits, mean, error, max, same, ppl, memory] = cells;
         let [prompt, generation] = speeds;
@@ -243,15 +252,24 @@ fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
             true => format!(" {prompt:>9} {generation:>10}"),
             false => String::new(),
         };
-        let line = format!(
-            "{name:<width$} {size:>8} {bits:>5} {mean:>10} {error:>9} {max:>9} {same:>6} {ppl:>9}{speeds} {memory:>8}"
+        let (max, memory) = match is_short {
+            true => (String::new(), String::new()),
+            false => (format!(" {max:>9}"), format!(" {memory:>8}")),
+        };
+        let figures = format!(
+            " {size:>8} {bits:>5} {mean:>10} {error:>9}{max} {same:>6} {ppl:>9}{speeds}{memory}"
         );
-        writeln!(out, "{}", line.trim_end())
+        let figures = figures.trim_end();
+        match is_narrow {
+            true if name.is_empty() => writeln!(out, "{:INDENT$}{figures}", ""),
+            true => writeln!(out, "{name}\n{:INDENT$}{figures}", ""),
+            false => writeln!(out, "{name:<width$}{figures}"),
+        }
     };
     let group = ["", "", "KLD", "", "", "top-1", "", ""];
     line("", group, ["prompt", "generation"])?;
     let names = ["size", "bpw", "mean", "±", "max", "agr, %", "ppl", "memory"];
-    line("type", names, ["tokens/s", "tokens/s"])?;
+    line(if is_narrow { "" } else { "type" }, names, ["tokens/s", "tokens/s"])?;
     let costs = |cost: &ModelCost| {
         let speed = |speed: Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
         (

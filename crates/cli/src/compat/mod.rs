@@ -87,9 +87,9 @@ const PROGRAMS: &[&Program] = &[
     &convert::ADAPTERS,
 ];
 
-/// Returns the names of all compatible programs.
+/// Returns the names of all compatible programs, and of llama.cpp's programs that a command replaces.
 pub fn names() -> Vec<&'static str> {
-    PROGRAMS.iter().map(|program| program.name).collect()
+    PROGRAMS.iter().map(|program| program.name).chain(aliases::programs()).collect()
 }
 
 /// Result of dispatching a command line.
@@ -112,7 +112,7 @@ pub fn dispatch(args: impl IntoIterator<Item = OsString>) -> Dispatch {
     if let Some(program) = find(named) {
         return Dispatch::Done(program.main(args.split_off(1)));
     }
-    if named.starts_with("llama-") && aliases::resolved(named) != named {
+    if aliases::programs().any(|name| name == named) {
         args.insert(1, named.into());
     }
     let word = |at: usize| args.get(at).and_then(|word| word.to_str()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Flags of other programs.
 
-use crate::cli::support::{Dir, fails, json, succeeds};
+use crate::cli::support::{Dir, fails, gguf, json, succeeds};
 
 #[test]
 fn flags_of_other_programs_get_a_tip() {
@@ -70,6 +70,9 @@ fn guesses_at_commands_get_an_answer() {
     ] {
         fails(&[guess], 2, &[tip]);
     }
+    let unknown = gguf(&["nosuch"]);
+    assert!(!String::from_utf8(unknown.stderr).unwrap().contains("tip:"));
+    fails(&["quantise"], 2, &["'quantize'"]);
     assert!(succeeds(&["version"]).starts_with("gguf "));
     fails(&["validate", "x.gguf"], 3, &["x.gguf"]);
 }

@@ -76,7 +76,7 @@ fn links_replace_nothing_but_links_to_gguf() {
     let dir = Dir::new();
     let (into, quantize) = (dir.path(""), dir.path("llama-quantize"));
     let result = succeeds(&["links", &into]);
-    assert_eq!(result.lines().count(), 15, "{result}");
+    assert_eq!(result.lines().count(), 20, "{result}");
     assert!(result.lines().all(|line| line.starts_with("created ")), "{result}");
     let again = succeeds(&["links", &into]);
     assert!(again.lines().all(|line| line.starts_with("exists ")), "{again}");
