@@ -43,6 +43,7 @@ use gguf::{Array, Error, Metadata};
 use gguf_models::token::TokenType;
 pub(crate) use plamo::{FILE as PLAMO, MODEL as PLAMO_MODEL};
 pub(crate) use post_processor::read_alone as read_post_processor;
+pub use pre::other_pre_tokenizer;
 pub(crate) use roles::FLAGS;
 use roles::ROLES;
 pub(crate) use rwkv_world::{CHAT_TEMPLATE as RWKV_CHAT_TEMPLATE, FILE as RWKV_WORLD, unescape};

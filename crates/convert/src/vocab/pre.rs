@@ -59,6 +59,13 @@ pub(super) fn recognize(
     Ok(name.to_owned())
 }
 
+/// Returns the name of another pre-tokenizer that splits text as `tokenizer`, the content of a `tokenizer.json`, does; `None`
+/// if `name` does, or none is known.
+pub fn other_pre_tokenizer(tokenizer: &Value, name: &str) -> Option<String> {
+    let found = recognize(tokenizer, aliases(name), Path::new(""), &mut Vec::new()).ok()?;
+    (!aliases(name).contains(&&*found)).then_some(found)
+}
+
 /// Returns whether a name has the structure of `tokenizer`.
 pub(super) fn is_known(tokenizer: &Value) -> bool {
     !rows(tokenizer, &mut Vec::new()).1.is_empty()

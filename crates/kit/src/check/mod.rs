@@ -7,7 +7,8 @@ mod upstream;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use gguf::{Fault, Finding, ModelName, NameShard, RawHeader, Severity, is_gguf};
+use gguf::{Fault, Finding, Metadata, ModelName, NameShard, RawHeader, Severity, is_gguf};
+use gguf_convert::vocab::other_pre_tokenizer;
 use gguf_inspect::scan;
 use gguf_pipeline::Job;
 use gguf_remote::Location;
@@ -20,6 +21,8 @@ use headers::{Checkable, findings_of};
 
 use crate::model::explained;
 use crate::{Error, Files, Opened, name, open};
+
+const PRE_TOKENIZER: &str = "tokenizer.ggml.pre";
 
 /// Size below which the tensor data of local models is checked by default.
 const SMALL: u64 = 1_000_000_000;
@@ -196,12 +199,27 @@ fn compare_tokenizers(
         |path: &Path| std::fs::read(path).map_err(|fault| Error::environment("read", path, fault));
     let other = if other.is_dir() { other.join("tokenizer.json") } else { other.to_owned() };
     let in_other = |error: Error| error.in_file(&other);
-    let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
+    let json = read(&other)?;
+    let theirs = HuggingFace::from_json(&json).map_err(in_other)?;
     let opened = open(source)?;
-    let ours = Tokenizer::from_metadata(opened.model().metadata(), TokenizerOptions::default())?;
+    let metadata = opened.model().metadata();
+    let ours = Tokenizer::from_metadata(metadata, TokenizerOptions::default())?;
     let corpus = corpus.map(read).transpose()?.unwrap_or_default();
     let diff = TokenizerDiff { ours: &ours, theirs: &theirs };
-    diff.findings(&String::from_utf8_lossy(&corpus)).map_err(in_other)
+    let mut findings = diff.findings(&String::from_utf8_lossy(&corpus)).map_err(in_other)?;
+    if !findings.is_empty() {
+        findings.splice(0..0, wrong_pre_tokenizer(metadata, &json));
+    }
+    Ok(findings)
+}
+
+/// Returns a finding if the pre-tokenizer of a model is not that of a `tokenizer.json`.
+fn wrong_pre_tokenizer(metadata: &Metadata, json: &[u8]) -> Option<Finding> {
+    let name = metadata.get(PRE_TOKENIZER)?.as_str()?;
+    let other = other_pre_tokenizer(&serde_json::from_slice(json).ok()?, name)?;
+    let message = format!("the pre-tokenizer is {name:?}; tokenizer.json splits text as {other:?}");
+    let help = format!("set it with `gguf edit --set {PRE_TOKENIZER}={other}`");
+    Some(Finding::error("tokenizer-difference", message).key(PRE_TOKENIZER).help(help))
 }
 
 fn has_error(findings: &[Finding]) -> bool {

@@ -1,6 +1,7 @@
 //! `gguf chat-template` and `gguf check --tokenizer-against`.
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::cli::support::{Dir, fails, gguf, json, succeeds};
 
@@ -31,6 +32,23 @@ fn templates_are_printed_and_rendered() {
     fails(&render, 1, &["neither a list of messages"]);
     fs::write(&messages, "{").unwrap();
     fails(&render, 1, &["is not valid JSON"]);
+}
+
+#[test]
+fn a_wrong_pre_tokenizer_is_named() {
+    let Some(data) = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from) else {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name the reference data");
+        return;
+    };
+    let (dir, source) = (Dir::new(), data.join("zoo/qwen2"));
+    let (source, model) = (source.to_str().unwrap(), dir.path("model.gguf"));
+    succeeds(&["convert", source, "-o", &model]);
+    succeeds(&["check", &model, "--tokenizer-against", source]);
+    succeeds(&["edit", &model, "--set", "tokenizer.ggml.pre=gpt-2"]);
+    let output = gguf(&["check", &model, "--tokenizer-against", source]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = r#"the pre-tokenizer is "gpt-2"; tokenizer.json splits text as "qwen2""#;
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
