@@ -21,7 +21,8 @@ const KEY: &str = template::TemplateSource::KEY;
     after_help = "A template is untrusted code. It is rendered in a separate process with limits: 256 MB of memory (on Linux), 2 s of CPU time and 5 s of wall-clock time.\n\nExamples:\n  gguf chat-template model.gguf\n  \
                         gguf chat-template model.gguf --messages conversation.json\n  \
                         gguf chat-template model.gguf --name tool_use --messages conversation.json \
-                        --tools tools.json --set enable_thinking=false"
+                        --tools tools.json --set enable_thinking=false\n  \
+                        gguf chat-template model.gguf --messages conversation.json --engine llama.cpp"
 )]
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
@@ -33,6 +34,10 @@ pub struct Args {
     /// as `messages` and other template variables.
     #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,
+    /// Engine that renders the conversation: jinja2 as `transformers` uses it, or that of llama.cpp, with what it
+    /// does to the conversation before.
+    #[arg(long, value_enum, default_value_t, requires = "messages")]
+    engine: Engine,
     /// Tools available to the model: a JSON list of schemas.
     #[arg(long, value_name = "FILE", requires = "messages")]
     tools: Option<PathBuf>,
@@ -42,6 +47,24 @@ pub struct Args {
     /// Set a template variable to a JSON value or a string.
     #[arg(long, value_name = "NAME=VALUE", requires = "messages")]
     set: Vec<String>,
+}
+
+/// Engines by their names on the command line.
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Engine {
+    #[default]
+    Transformers,
+    #[value(name = "llama.cpp")]
+    LlamaCpp,
+}
+
+impl From<Engine> for template::Engine {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Transformers => Self::Transformers,
+            Engine::LlamaCpp => Self::LlamaCpp,
+        }
+    }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -61,6 +84,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(messages) = &args.messages {
         let template =
             template::TemplateSource::from_metadata(metadata, name)?.ok_or_else(missing)?;
+        let template = template.with_engine(args.engine.into(), metadata);
         let text = render_template::renderer()?.render(&template, &context(args, messages)?)?;
         out.write_all(terminal::printable(&text).as_bytes())?;
         return Ok(out.flush()?);
