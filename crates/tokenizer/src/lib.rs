@@ -33,6 +33,7 @@ mod error;
 #[cfg(feature = "huggingface")]
 mod huggingface;
 mod jinja;
+mod llama_cpp;
 mod model;
 mod options;
 mod special;

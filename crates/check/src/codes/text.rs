@@ -225,8 +225,8 @@ pub(super) const TEMPLATES: Area = Area {
         ),
         row(
             "template-llama-cpp",
-            "The chat template has parts that the engine of llama.cpp refuses, although jinja2 renders them.",
-            "Write these parts with the filters and methods that both engines know.",
+            "The engine of llama.cpp refuses the chat template or parts of it, or renders another prompt than jinja2.",
+            "Write the template with what both engines know; `gguf chat-template --engine llama.cpp` shows the prompt.",
         ),
         row(
             "prompt-differs",

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use gguf::Metadata;
 use gguf_kit::open;
 use gguf_tokenizer::template::{self, Context};
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::commands::render_template;
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{document, terminal};
 
 /// Key of the default template; the keys of others append a name.
 const KEY: &str = template::TemplateSource::KEY;
@@ -21,7 +21,8 @@ const KEY: &str = template::TemplateSource::KEY;
     after_help = "A template is untrusted code. It is rendered in a separate process with limits: 256 MB of memory (on Linux), 2 s of CPU time and 5 s of wall-clock time.\n\nExamples:\n  gguf chat-template model.gguf\n  \
                         gguf chat-template model.gguf --messages conversation.json\n  \
                         gguf chat-template model.gguf --name tool_use --messages conversation.json \
-                        --tools tools.json --set enable_thinking=false"
+                        --tools tools.json --set enable_thinking=false\n  \
+                        gguf chat-template model.gguf --messages conversation.json --engine llama.cpp"
 )]
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
@@ -33,6 +34,10 @@ pub struct Args {
     /// as `messages` and other template variables; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,
+    /// Engine that renders the conversation: jinja2 as `transformers` uses it, or that of llama.cpp, with what it
+    /// does to the conversation before.
+    #[arg(long, value_enum, default_value_t, requires = "messages")]
+    engine: Engine,
     /// Tools available to the model: a JSON list of schemas.
     #[arg(long, value_name = "FILE", requires = "messages")]
     tools: Option<PathBuf>,
@@ -42,6 +47,27 @@ pub struct Args {
     /// Set a template variable to a JSON value or a string.
     #[arg(long, value_name = "NAME=VALUE", requires = "messages")]
     set: Vec<String>,
+    /// Print the template, and the rendered conversation, as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Engines by their names on the command line.
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Engine {
+    #[default]
+    Transformers,
+    #[value(name = "llama.cpp")]
+    LlamaCpp,
+}
+
+impl From<Engine> for template::Engine {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Transformers => Self::Transformers,
+            Engine::LlamaCpp => Self::LlamaCpp,
+        }
+    }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -58,16 +84,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Failure::Input(format!("{} has no {what}{names}", args.source))
     };
     let mut out = std::io::stdout().lock();
-    if let Some(messages) = &args.messages {
+    let render = |messages: &Path| -> Result<String, Failure> {
         let template =
             template::TemplateSource::from_metadata(metadata, name)?.ok_or_else(missing)?;
-        let text = render_template::renderer()?.render(&template, &context(args, messages)?)?;
-        out.write_all(terminal::printable(&text).as_bytes())?;
+        let template = template.with_engine(args.engine.into(), metadata);
+        Ok(render_template::renderer()?.render(&template, &context(args, messages)?)?)
+    };
+    let prompt = args.messages.as_deref().map(render).transpose()?;
+    if let Some(prompt) = prompt.as_ref().filter(|_| !args.json) {
+        out.write_all(terminal::printable(prompt).as_bytes())?;
         return Ok(out.flush()?);
     }
     let key = name.map_or(KEY.to_owned(), |name| format!("{KEY}.{name}"));
     let text = metadata.get(&key).ok_or_else(missing)?;
     let text = text.as_str().ok_or(template::Error::NotText(key))?;
+    if args.json {
+        let names = variants(metadata);
+        let json = json!({ "name": name, "template": text, "names": names, "prompt": prompt });
+        return Ok(document::print(&mut out, "chat-template/1", json)?);
+    }
     out.write_all(terminal::printable(text).as_bytes())?;
     out.flush()?;
     let others = variants(metadata);

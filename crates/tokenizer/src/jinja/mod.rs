@@ -24,7 +24,9 @@ mod syntax;
 mod tests;
 mod value;
 
+pub use budget::Budget;
 pub use error::{Error, ErrorKind};
 pub use interpreter::{Options, render};
+pub use strftime::strftime;
 pub use syntax::parse;
 pub use syntax::tree::Tree;

@@ -1,5 +1,6 @@
 //! Checks of the chat templates in a file.
 
+mod engines;
 mod prompts;
 mod special;
 mod upstream;
@@ -52,7 +53,8 @@ impl Linter {
     /// Checks the chat templates of a file: templates that are listed but missing, that are not
     /// valid Jinja, that fail with every sample conversation or exceed the limits with one, or that
     /// ignore the user's message; and prompts that do not fit the vocabulary: special tokens that it
-    /// lacks, turns without control tokens, answers that do not end with an end token, a doubled BOS.
+    /// lacks, turns without control tokens, answers that do not end with an end token, a doubled BOS. The default
+    /// template is also rendered by llama.cpp's engine, whose prompts must be equal.
     ///
     /// # Errors
     /// If the rendering process fails, which is not the template's fault.
@@ -85,15 +87,26 @@ impl Linter {
         let is_named = key != TemplateSource::KEY;
         let samples = samples().map(|sample| if is_named { with_sources(sample) } else { sample });
         let samples: Vec<_> = samples.into_iter().chain(prompts::contexts()).collect();
-        let texts = match TemplateSource::from_key(metadata, key) {
+        let source = match TemplateSource::from_key(metadata, key) {
             Ok(None) => return Ok(Vec::new()),
-            Ok(Some(source)) => self.renderer.render_each(&source, &samples),
+            Ok(Some(source)) => Ok(source),
             Err(error) => Err(error),
         };
+        let texts = source.as_ref().map_err(Error::clone);
+        let texts = texts.and_then(|source| self.renderer.render_each(source, &samples));
         Ok(match texts {
             Ok(texts) => match verdict(&texts[..SAMPLES.min(texts.len())]) {
                 Some(finding) => vec![finding],
-                None => Prompts::new(texts.get(SAMPLES..).unwrap_or_default()).findings(metadata),
+                None => {
+                    let prompts = Prompts::new(texts.get(SAMPLES..).unwrap_or_default());
+                    let mut findings = prompts.findings(metadata);
+                    // llama.cpp renders the default template only.
+                    if let Some(source) = source.ok().filter(|_| !is_named) {
+                        let llama_cpp = engines::source(&source, metadata);
+                        findings.extend(engines::difference(&self.renderer, &source, &llama_cpp)?);
+                    }
+                    findings
+                }
             },
             // Another rule reports a value of the wrong type.
             Err(Error::NotText(_)) => Vec::new(),

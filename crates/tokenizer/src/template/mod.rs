@@ -25,9 +25,9 @@ pub use renderer::Renderer;
 use sandbox::{STACK, on_separate_stack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-pub use source::TemplateSource;
+pub use source::{Engine, TemplateSource};
 
-use crate::jinja;
+use crate::{jinja, llama_cpp};
 
 /// Input of a template.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -59,15 +59,46 @@ impl Context {
             now: SystemTime::now(),
         }
     }
+
+    /// Returns the request to llama.cpp: variables override the fields, as for jinja2.
+    fn conversation(&self) -> llama_cpp::Conversation {
+        let mut variables = self.variables.clone();
+        let mut field = |name: &str, value: &Json| {
+            variables.shift_remove(name).unwrap_or_else(|| value.clone())
+        };
+        let messages = field("messages", &self.messages);
+        let tools = field("tools", &self.tools);
+        let generates = field("add_generation_prompt", &self.add_generation_prompt.into());
+        llama_cpp::Conversation {
+            messages,
+            tools,
+            add_generation_prompt: generates.as_bool() == Some(true),
+            variables,
+            now: self.now,
+        }
+    }
 }
 
 /// A parsed chat template, for rendering in this process any number of times: see
 /// [`Renderer::in_process`] for the risks.
 #[derive(Debug)]
 pub struct Template {
-    tree: jinja::Tree,
-    tokens: Map<String, Json>,
+    program: Program,
     limits: Limits,
+}
+
+/// A parsed template by its engine.
+#[derive(Debug)]
+enum Program {
+    Transformers {
+        tree: jinja::Tree,
+        tokens: Map<String, Json>,
+    },
+    /// The template, and the one for conversations with tools.
+    LlamaCpp {
+        default: Box<llama_cpp::Template>,
+        tool_use: Option<Box<llama_cpp::Template>>,
+    },
 }
 
 impl Template {
@@ -105,21 +136,42 @@ impl Template {
 
     /// Parses a template on the caller's stack.
     fn parse(source: &TemplateSource, limits: &Limits) -> Result<Self, Error> {
-        let tree = jinja::parse(&source.text).map_err(|error| Error::from_engine(error, limits))?;
-        Ok(Self { tree, tokens: source.tokens.clone(), limits: *limits })
+        let fault = |error| Error::from_engine(error, limits);
+        let Some(settings) = &source.llama_cpp else {
+            let tree = jinja::parse(&source.text).map_err(fault)?;
+            let program = Program::Transformers { tree, tokens: source.tokens.clone() };
+            return Ok(Self { program, limits: *limits });
+        };
+        let Limits { steps, text_len, .. } = *limits;
+        let options = llama_cpp::Options { steps, text_len, now: SystemTime::now() };
+        let read = |text| llama_cpp::Template::new(text, settings.settings.clone(), options);
+        let default = read(&source.text).map_err(fault)?;
+        // llama.cpp ignores a template for tools that it cannot parse.
+        let tool_use = settings.tool_use.as_deref().and_then(|text| read(text).ok());
+        let program =
+            Program::LlamaCpp { default: default.into(), tool_use: tool_use.map(Box::new) };
+        Ok(Self { program, limits: *limits })
     }
 
     /// Renders on the caller's stack.
     fn render_on_stack(&self, context: &Context) -> Result<String, Error> {
-        let mut values = self.tokens.clone();
-        values.insert("messages".into(), context.messages.clone());
-        values.insert("tools".into(), context.tools.clone());
-        values.insert("documents".into(), context.documents.clone());
-        values.insert("add_generation_prompt".into(), context.add_generation_prompt.into());
-        values.extend(context.variables.clone());
-        let Limits { steps, text_len, .. } = self.limits;
-        let options = jinja::Options { steps, text_len, now: context.now };
-        jinja::render(&self.tree, &values, options)
-            .map_err(|error| Error::from_engine(error, &self.limits))
+        let rendered = match &self.program {
+            Program::Transformers { tree, tokens } => {
+                let mut values = tokens.clone();
+                values.insert("messages".into(), context.messages.clone());
+                values.insert("tools".into(), context.tools.clone());
+                values.insert("documents".into(), context.documents.clone());
+                values.insert("add_generation_prompt".into(), context.add_generation_prompt.into());
+                values.extend(context.variables.clone());
+                let Limits { steps, text_len, .. } = self.limits;
+                jinja::render(tree, &values, jinja::Options { steps, text_len, now: context.now })
+            }
+            Program::LlamaCpp { default, tool_use } => {
+                let conversation = context.conversation();
+                let has_tools = conversation.tools.as_array().is_some_and(|it| !it.is_empty());
+                tool_use.as_ref().filter(|_| has_tools).unwrap_or(default).render(&conversation)
+            }
+        };
+        rendered.map_err(|error| Error::from_engine(error, &self.limits))
     }
 }

@@ -10,6 +10,7 @@ mod special_tokens;
 mod support;
 mod template_expressions;
 mod template_lint;
+mod template_llama_cpp;
 mod template_prompts;
 mod template_rendering;
 mod template_resources;

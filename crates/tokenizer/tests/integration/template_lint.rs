@@ -17,13 +17,14 @@ fn codes(template: &str) -> Vec<&'static str> {
     lint(&metadata).iter().map(|finding| finding.code).collect()
 }
 
-/// Returns the findings about the templates alone; `template_prompts` tests those about prompts.
+/// Returns the findings about the templates alone; `template_prompts` and `template_llama_cpp` test those about prompts.
 fn lint(metadata: &Metadata) -> Vec<Finding> {
-    const PROMPTS: [&str; 4] = [
+    const PROMPTS: [&str; 5] = [
         "template-generation-prompt",
         "template-end",
         "template-token-missing",
         "template-conversation",
+        "template-llama-cpp",
     ];
     let mut findings = Linter::new(Renderer::in_process()).lint(metadata).unwrap();
     findings.retain(|finding| !PROMPTS.contains(&finding.code));

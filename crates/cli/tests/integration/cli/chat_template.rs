@@ -52,6 +52,68 @@ fn a_wrong_pre_tokenizer_is_named() {
 }
 
 #[test]
+fn both_engines_render_a_conversation() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let template = "{% for m in messages %}{{ m | tojson }}{% endfor %}{{ none }}";
+    let set = format!("tokenizer.chat_template:str={template}");
+    succeeds(&["edit", &model, "--set", &set]);
+    let messages = dir.path("messages.json");
+    let parts = r#"[{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]"#;
+    fs::write(&messages, format!(r#"[{{"content": {parts}, "role": "user"}}]"#)).unwrap();
+    let render = ["chat-template", &model, "--messages", &messages];
+    let transformers = format!(r#"{{"content": {parts}, "role": "user"}}None"#);
+    assert_eq!(succeeds(&render), transformers);
+    assert_eq!(succeeds(&[&render[..], &["--engine", "transformers"]].concat()), transformers);
+    let llama_cpp = [&render[..], &["--engine", "llama.cpp"]].concat();
+    assert_eq!(succeeds(&llama_cpp), r#"{"role": "user", "content": "a\nb"}"#);
+
+    fs::write(&messages, r#"[{"role": "user", "content": [{"type": "image"}]}]"#).unwrap();
+    fails(&llama_cpp, 1, &["llama.cpp does not know content parts of type `image`"]);
+    fails(&["chat-template", &model, "--engine", "llama.cpp"], 2, &["--messages"]);
+    fails(&[&render[..], &["--engine", "ollama"]].concat(), 2, &["transformers", "llama.cpp"]);
+}
+
+#[test]
+fn check_reports_prompts_that_differ_between_engines() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let findings = |template: &str| -> Vec<(String, String)> {
+        let set = format!("tokenizer.chat_template:str={template}");
+        succeeds(&["edit", &model, "--set", &set]);
+        let output = gguf(&["check", &model, "--json"]);
+        let found = json(std::str::from_utf8(&output.stdout).unwrap());
+        let found = found["findings"].as_array().unwrap().iter();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        found
+            .filter(|finding| finding["code"] == "template-llama-cpp")
+            .map(|finding| (text(&finding["severity"]), text(&finding["message"])))
+            .collect()
+    };
+    let warning = |message: &str| vec![("warning".to_owned(), message.to_owned())];
+    assert_eq!(findings(TEMPLATE), []);
+    assert_eq!(
+        findings(&TEMPLATE.replace("m.role }}", "m.role }}{{ none }}")),
+        warning("for a message jinja2 renders \"userNone\", llama.cpp \"user\"")
+    );
+    // The filter is named once.
+    assert_eq!(
+        findings(&TEMPLATE.replace("m.content }}", "m.content | wordwrap }}")),
+        warning(
+            "llama.cpp refuses a message, which jinja2 renders: line 1: Unknown (built-in) filter \
+             'wordwrap' for type String"
+        )
+    );
+    // No conversation reaches the filter.
+    let unreached =
+        TEMPLATE.to_owned() + "{% if messages | length > 99 %}{{ x | wordwrap }}{% endif %}";
+    assert_eq!(
+        findings(&unreached),
+        warning("has parts that llama.cpp's engine refuses: the filter `wordwrap`")
+    );
+}
+
+#[test]
 fn a_different_tokenizer_is_detected() {
     let dir = Dir::new();
     let other = dir.path("tokenizer.json");

@@ -56,6 +56,8 @@ const COMMANDS: &[&str] = &[
     "inspect F16 --json --memory --values token_embd.weight:2",
     "inspect F16 --json --tensors --diffable",
     "inspect CHECKPOINT --json",
+    "chat-template CHAT --json",
+    "chat-template CHAT --messages MESSAGES --json",
     "tokenize F16 hello --json",
     "detokenize F16 1 2 3 --json",
     "list --json",
@@ -150,6 +152,10 @@ fn files(dir: &Dir) -> BTreeMap<&'static str, String> {
         crate::legacy_files::plain,
     );
     fs::write(path("old.bin"), old.bytes).unwrap();
+    let template = "{{ messages[0].content }}";
+    let template = format!("tokenizer.chat_template:str={template}");
+    succeeds(&["edit", &f16, "--set", &template, "-o", &path("chat.gguf")]);
+    fs::write(path("messages"), r#"[{"role": "user", "content": "Hi"}]"#).unwrap();
     fs::create_dir(path("dir")).unwrap();
     fs::create_dir(path("repository")).unwrap();
     fs::copy(path("q4.gguf"), path("repository/q4.gguf")).unwrap();
@@ -164,6 +170,8 @@ fn files(dir: &Dir) -> BTreeMap<&'static str, String> {
         ("F16", f16),
         ("Q4", path("q4.gguf")),
         ("Q8", path("q8.gguf")),
+        ("CHAT", path("chat.gguf")),
+        ("MESSAGES", path("messages")),
         ("EDITED", path("e.gguf")),
         ("SHARD", path("s-00001-of-00002.gguf")),
         ("BAD", path("bad.gguf")),

@@ -118,7 +118,7 @@ fn difference(
 }
 
 /// Returns the parts of two texts between their common start and end, quoted; `None` for equal texts.
-fn unequal_parts(a: &str, b: &str) -> Option<(String, String)> {
+pub(super) fn unequal_parts(a: &str, b: &str) -> Option<(String, String)> {
     /// Characters before the difference that are shown.
     const BEFORE: usize = 12;
     if a == b {
