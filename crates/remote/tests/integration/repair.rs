@@ -294,9 +294,9 @@ impl Progress for Cancel {
 
     fn advance(&self, bytes: u64) -> ControlFlow<()> {
         let bytes = bytes * self.is_fetching.load(Ordering::Relaxed);
-        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-            left.checked_sub(bytes)
-        });
+        let left = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         if left.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
@@ -417,7 +417,10 @@ fn repositories_have_the_file_of_the_same_name_or_digest() {
     let local = Local::named("c.gguf", &file(MIB, 1));
     let result = local.repair(&hub, &RepairOptions::default());
     let message = result.unwrap_err().to_string();
-    assert!(message.contains("a.gguf, b.gguf") || message.contains("b.gguf, q/a.gguf"), "{message}");
+    assert!(
+        message.contains("a.gguf, b.gguf") || message.contains("b.gguf, q/a.gguf"),
+        "{message}"
+    );
     // A store keeps other content out of its files.
     let name = sha256(b"another file");
     let local = Local::named(&name, &file(MIB, 1)[..MIB - 1]);
