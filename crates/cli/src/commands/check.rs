@@ -29,7 +29,7 @@ use crate::{commands, sarif};
     after_help = "Exit code 1 if a finding of severity error remains after --fix or --repair, if given.\n\n\
                         Examples:\n  gguf check *.gguf\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
-                        gguf check model.gguf --against hf:org/repo --repair\n  \
+                        gguf check model-q4.gguf --against hf:org/repo-GGUF:Q4_K_M --repair\n  \
                         gguf check model.gguf --tokenizer-against tokenizer.json\n  \
                         gguf check model.gguf --mmproj mmproj-model.gguf\n  \
                         gguf check model.gguf --scan\n  \

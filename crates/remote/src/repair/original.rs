@@ -139,9 +139,12 @@ impl Original {
 }
 
 /// Returns the path in a repository: that of the location, the only one with the name or the digest in the name of the local
-/// file, or the only model.
+/// file, or the only model. A part of the path in the location, such as `Q4_K_M`, which all shards of a model contain, limits
+/// the choice.
 fn find(client: &Client, repository: &Repository, path: &Path) -> Result<String, Error> {
-    if repository.file.is_some() {
+    let requested = repository.file.as_deref().unwrap_or_default();
+    let part = requested.to_lowercase();
+    if part.ends_with(".gguf") {
         return hub::find(client, repository);
     }
     let entries = hub::entries(client, &repository.name, &repository.revision)?;
@@ -150,15 +153,16 @@ fn find(client: &Client, repository: &Repository, path: &Path) -> Result<String,
     let digest = own.strip_prefix("sha256-").unwrap_or(own);
     let digest = digest.strip_suffix(".incomplete").unwrap_or(digest);
     let is_same = |entry: &&hub::Entry| {
-        entry.path.rsplit('/').next() == Some(own)
-            || entry.lfs.as_ref().is_some_and(|large| large.oid == digest)
+        entry.path.to_lowercase().contains(&part)
+            && (entry.path.rsplit('/').next() == Some(own)
+                || entry.lfs.as_ref().is_some_and(|large| large.oid == digest))
     };
     let mut same = entries.iter().filter(is_same);
     match (same.next(), same.next()) {
         (Some(only), None) => Ok(only.path.clone()),
         _ => {
             let place = format!("hf:{}@{}", repository.name, repository.revision);
-            select(place, entries.into_iter().map(|entry| entry.path).collect(), "")
+            select(place, entries.into_iter().map(|entry| entry.path).collect(), requested)
         }
     }
 }

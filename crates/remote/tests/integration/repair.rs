@@ -421,6 +421,15 @@ fn repositories_have_the_file_of_the_same_name_or_digest() {
         message.contains("a.gguf, b.gguf") || message.contains("b.gguf, q/a.gguf"),
         "{message}"
     );
+    // A part of the path selects among the others.
+    let content = file(MIB, 1);
+    let local = Local::named("c.gguf", &content[..MIB - 1]);
+    let selected = |word: &str| {
+        repair(&local.path, &location(word), &RepairOptions::default(), options(&hub), &())
+    };
+    assert_eq!(code(selected("hf:org/repo:b")), "copy-other");
+    assert_eq!(selected("hf:org/repo:a").unwrap().location, "hf:org/repo:q/a.gguf");
+    assert!(local.bytes() == content);
     // A store keeps other content out of its files.
     let name = sha256(b"another file");
     let local = Local::named(&name, &file(MIB, 1)[..MIB - 1]);
