@@ -116,8 +116,8 @@ pub fn compare(
     options: RemoteOptions,
     progress: &dyn Progress,
 ) -> Result<CopyReport, Error> {
-    let original = Original::open(path, location, options)?;
     let local = File::open(path).map_err(|fault| gguf::Error::environment("open", path, fault))?;
+    let original = Original::open(path, location, options)?;
     let mut report = original.compare(&Copy::new(path, Target::File(&local)), progress)?.report;
     report.transferred = original.transferred();
     Ok(report)
@@ -139,8 +139,8 @@ pub fn repair(
     options: RemoteOptions,
     progress: &dyn Progress,
 ) -> Result<CopyReport, Error> {
-    let original = Original::open(path, location, options)?;
     let local = File::open(path).map_err(|fault| gguf::Error::environment("open", path, fault))?;
+    let original = Original::open(path, location, options)?;
     let source = Copy::new(path, Target::File(&local));
     let mut compared = original.compare(&source, progress)?;
     let done = match compared.report.state {

@@ -196,6 +196,8 @@ fn options_without_effect_are_refused() {
     fails(&["check", &f16, &out, AGAINST[0], AGAINST[1]], 2, &["--against compares one file"]);
     let remote = ["check", "hf:org/repo:Q8_0", AGAINST[0], AGAINST[1]];
     fails(&remote, 2, &["compares a local file with a remote one, but hf:org/repo:Q8_0 is remote"]);
+    let missing = ["check", &out, AGAINST[0], AGAINST[1], "--repair"];
+    fails(&missing, 3, &["cannot open", "no such file"]);
     fails(&["check", &f16, "--against", &f16], 2, &["is not a remote file", "gguf diff"]);
 }
 
