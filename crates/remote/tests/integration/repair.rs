@@ -1,7 +1,7 @@
 //! Damaged and unfinished copies of remote files.
 
 use std::fs;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -87,6 +87,11 @@ impl Local {
     }
 }
 
+/// Returns a list of one range.
+fn only(range: Range<u64>) -> Vec<Range<u64>> {
+    vec![range]
+}
+
 fn location(word: &str) -> Location {
     Location::parse(word).unwrap()
 }
@@ -138,13 +143,13 @@ fn truncated_files_get_their_end() {
     let message = "it has 2097157 bytes, hf:org/repo:m.gguf has 3145728";
     assert_eq!((finding.code, &*finding.message), ("copy-damaged", message));
     let report = local.becomes(&content, &hub);
-    assert_eq!(report.repaired, [len as u64..3 * MIB as u64]);
+    assert_eq!(report.repaired, only(len as u64..3 * MIB as u64));
     assert_eq!(report.transferred, listing() + HEAD + SAMPLES + (MIB - 5) as u64);
     // Nothing is there, or a part of a header.
     for len in [0, 10] {
         let local = Local::new(&content[..len]);
         let report = local.becomes(&content, &hub);
-        assert_eq!(report.repaired, [len as u64..3 * MIB as u64]);
+        assert_eq!(report.repaired, only(len as u64..3 * MIB as u64));
         assert_eq!(report.transferred, listing() + (3 * MIB) as u64);
     }
 }
@@ -159,7 +164,7 @@ fn holes_are_filled_without_fetching_the_rest() {
     damaged[hole.clone()].fill(0);
     let local = Local::new(&damaged);
     let report = local.becomes(&content, &hub);
-    assert_eq!(report.repaired, [hole.start as u64..hole.end as u64]);
+    assert_eq!(report.repaired, only(hole.start as u64..hole.end as u64));
     assert_eq!(report.transferred, listing() + HEAD + SAMPLES + (2 * MIB + 4096) as u64);
     // Several connections of a download leave several holes, and no end.
     damaged.truncate(23 * MIB);
@@ -186,7 +191,7 @@ fn changed_bytes_are_found_by_fetching_everything_once() {
     assert_eq!((finding.code, &*finding.message), ("copy-damaged", &*message));
     let report = local.becomes(&content, &hub);
     let at = (MIB + 77_777) as u64;
-    assert_eq!(report.repaired, [at..at + 1]);
+    assert_eq!(report.repaired, only(at..at + 1));
     assert_eq!(report.transferred, listing() + SAMPLES + (2 * MIB) as u64);
 }
 
@@ -236,7 +241,7 @@ fn small_files_of_the_hub_have_git_blob_ids() {
     let mut damaged = content.clone();
     damaged[4999] = 0;
     let report = Local::new(&damaged).becomes(&content, &hub);
-    assert_eq!(report.repaired, [4999..5000]);
+    assert_eq!(report.repaired, only(4999..5000));
     assert_eq!(report.digest, Some(RemoteDigest::GitBlob(hex(&id))));
 }
 
@@ -275,7 +280,7 @@ fn repaired_files_can_be_written_elsewhere() {
     let target = local.dir.path().join("out.gguf");
     let how = RepairOptions { output: Some(target.clone()), ..RepairOptions::default() };
     let report = local.repair(&hub, &how).unwrap();
-    assert_eq!(report.repaired, [MIB as u64 / 2..MIB as u64]);
+    assert_eq!(report.repaired, only(MIB as u64 / 2..MIB as u64));
     assert!(fs::read(&target).unwrap() == content);
     assert!(local.bytes() == content[..MIB / 2]);
     assert_eq!(code(local.repair(&hub, &how)), "output-exists");
@@ -312,7 +317,7 @@ fn interrupted_repairs_continue() {
     // Two blocks of 8 MiB.
     assert!(local.bytes() == content[..17 * MIB]);
     let report = local.becomes(&content, &hub);
-    assert_eq!(report.repaired, [17 << 20..24 << 20]);
+    assert_eq!(report.repaired, only(17 << 20..24 << 20));
     assert_eq!(report.transferred, listing() + HEAD + SAMPLES + (7 << 20));
 }
 
