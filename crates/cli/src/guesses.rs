@@ -36,7 +36,8 @@ const GUESSES: &[(&[&str], &str)] = &[
     ),
     (
         &["fix", "repair"],
-        "`gguf check --fix` repairs what has one right answer, `gguf edit` changes the rest",
+        "`gguf check --fix` repairs what has one right answer, `gguf edit` changes the rest; \
+         `gguf check FILE --against hf:org/repo --repair` repairs a download",
     ),
     (&["test", "lint", "verify-file"], "`gguf check` validates a model"),
     (&["whisper", "speech", "stt"], "`gguf transcribe` transcribes audio with Whisper"),

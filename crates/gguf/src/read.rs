@@ -522,7 +522,10 @@ fn describe(fault: ScanFault, pos: usize) -> Finding {
 
 fn truncated(message: String) -> Finding {
     Finding::error("truncated", message)
-        .help("the file is truncated or a length in it is wrong: copy or download it again")
+        .help(
+            "the file is truncated or a length in it is wrong: copy or download it again; `gguf check FILE --against \
+             hf:org/repo --repair` repairs a copy",
+        )
 }
 
 fn unknown_value_type(id: u32) -> Finding {

@@ -83,6 +83,14 @@ impl HttpFile {
         self.version.etag()
     }
 
+    /// Returns the ETag that the hub states, without quotes: the SHA-256 of a large file, the Git blob id of a small one.
+    /// The ETag of another server, to which the hub may redirect, is not a digest of the file.
+    pub fn hub_etag(&self) -> Option<&str> {
+        let redirected = self.reader.redirected.lock().unwrap_or_else(PoisonError::into_inner);
+        let url = redirected.as_ref().unwrap_or(&self.reader.url);
+        self.version.hub_etag(self.reader.client.at_endpoint(url))
+    }
+
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), Fault> {
         let cached = usize::try_from(offset).ok().and_then(|start| self.head.get(start..));
         let cached = cached.unwrap_or_default();

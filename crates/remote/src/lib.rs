@@ -43,6 +43,7 @@ mod ollama;
 mod ollama_registry;
 mod options;
 mod redirect;
+mod repair;
 mod repository;
 mod retry;
 mod select;
@@ -70,6 +71,7 @@ pub use crate::location::{Location, Repository, redact};
 pub use crate::object_store::ObjectStores;
 pub use crate::ollama::{OllamaLayer, OllamaModel, OllamaName, OllamaStore};
 pub use crate::options::{HfToken, RemoteOptions};
+pub use crate::repair::{CopyReport, CopyState, RemoteDigest, RepairOptions, compare, repair};
 pub use crate::repository::RepositoryFiles;
 
 /// An open file.

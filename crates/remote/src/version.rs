@@ -44,6 +44,12 @@ impl Version {
         self.digest.as_deref().or(self.tag.as_deref()).map(|tag| tag.trim_matches('"'))
     }
 
+    /// Returns the digest that the hub states, else the strong ETag if the hub itself sent the file, without quotes.
+    pub fn hub_etag(&self, is_from_hub: bool) -> Option<&str> {
+        let tag = self.tag.as_deref().filter(|_| is_from_hub);
+        self.digest.as_deref().or(tag).map(|tag| tag.trim_matches('"'))
+    }
+
     /// Compares a later response with this version. `len` is `None` if the response does not state
     /// the length of the file, which is accepted.
     ///

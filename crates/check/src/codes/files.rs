@@ -151,7 +151,8 @@ pub(super) const DATA: Area = Area {
         row(
             "data-hole",
             "A run of zero bytes begins or ends within a row of weights, or covers several matrices.",
-            "Download the file again: the download stopped, and left a hole in a file of the right size.",
+            "Repair the file with `gguf check FILE --against hf:org/repo --repair`, or download it again: the download \
+             stopped, and left a hole in a file of the right size.",
         ),
         row("file-not-text", "A text file is not valid UTF-8.", "Save it as UTF-8."),
         row(
@@ -183,6 +184,28 @@ pub(super) const DATA: Area = Area {
             "weights-unusable",
             "The data of a tensor cannot be decoded or encoded.",
             "Convert the model from another source.",
+        ),
+    ],
+};
+
+pub(super) const COPIES: Area = Area {
+    title: "Copies of remote files",
+    about: "Differences between a local file and the remote file that it is a copy of, found with `--against`.",
+    codes: &[
+        row(
+            "copy-damaged",
+            "The file has another length or digest than the remote file.",
+            "Fetch the missing and damaged ranges with --repair.",
+        ),
+        row(
+            "copy-other",
+            "Most samples of the file differ from the remote file: it is another file, not a damaged copy.",
+            "Name the remote file that it is a copy of, or replace the local file with `--repair --force`.",
+        ),
+        row(
+            "copy-unverified",
+            "The file has the length of the remote file, but the server states no digest with which its bytes can be compared.",
+            "Compare all bytes with --repair, which fetches the whole file.",
         ),
     ],
 };

@@ -64,6 +64,7 @@ pub const CODES: &[Area] = &[
     files::NAMES,
     files::SIDECARS,
     files::DATA,
+    files::COPIES,
     files::EDITS,
     sources::CHECKPOINTS,
     sources::CONFIGURATION,

@@ -24,7 +24,8 @@ pub(super) const FORMAT: Area = Area {
         row(
             "truncated",
             "The file ends before the data that its header describes.",
-            "Download or copy the file again: it was truncated, or a length in the header is wrong.",
+            "Download or copy the file again: it was truncated, or a length in the header is wrong. `gguf check FILE --against \
+             hf:org/repo --repair` fetches only what is missing.",
         ),
         row(
             "value-type-unknown",

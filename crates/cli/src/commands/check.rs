@@ -1,19 +1,21 @@
 //! `gguf check`: validates and repairs models.
 
+mod against;
 mod report;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::Finding;
+use gguf::{Finding, Severity};
 use gguf_check::codes;
 use gguf_kit::Opened;
 use gguf_kit::check::{
-    CheckOptions, DataCheck, Repaired, models, readable, repair_in_place, repaired,
+    CheckOptions, CheckReport, DataCheck, Repaired, models, readable, repair_in_place, repaired,
 };
 use gguf_tokenizer::template::Renderer;
 use serde_json::json;
 
+use self::against::Against;
 use crate::commands::render_template;
 use crate::document;
 use crate::failure::Failure;
@@ -24,9 +26,10 @@ use crate::{commands, sarif};
 /// Validate a GGUF, and repair unambiguous problems.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if a finding of severity error remains after --fix, if given.\n\n\
+    after_help = "Exit code 1 if a finding of severity error remains after --fix or --repair, if given.\n\n\
                         Examples:\n  gguf check *.gguf\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
+                        gguf check model-q4.gguf --against hf:org/repo-GGUF:Q4_K_M --repair\n  \
                         gguf check model.gguf --tokenizer-against tokenizer.json\n  \
                         gguf check model.gguf --mmproj mmproj-model.gguf\n  \
                         gguf check model.gguf --scan\n  \
@@ -82,10 +85,17 @@ pub struct Args {
     /// pre-tokenizer, counts, file type, quantization version, file name.
     #[arg(long, requires = "to")]
     fix: bool,
-    /// Output file, or directory for a name by the GGUF naming convention.
+    /// Compare the file with the remote file that it is a copy of, by length and digest. Of a repository with
+    /// several files, with the one of the same name.
+    #[arg(long, value_name = "LOCATION")]
+    against: Option<String>,
+    /// Fetch the missing and damaged ranges of the remote file. In place, unless -o is given.
+    #[arg(long, requires = "against")]
+    repair: bool,
+    /// Output file of --fix or --repair, or directory: --fix chooses a name by the GGUF naming convention.
     #[arg(short, long, value_name = "FILE", group = "to")]
     output: Option<PathBuf>,
-    /// Repair the file in place.
+    /// Write the result of --fix or --repair into the file itself.
     #[arg(long, group = "to")]
     in_place: bool,
     #[command(flatten)]
@@ -96,10 +106,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(name) = &args.explain {
         return explain(name);
     }
+    require_consistent(args)?;
     let sources = models(&args.sources)?;
     let several = sources.len() > 1;
     if args.output.as_ref().is_some_and(|output| !output.is_dir()) && several {
         let what = "-o is a file, but there are several inputs: use a directory";
+        return Err(Failure::Usage(what.into()));
+    }
+    if args.against.is_some() && several {
+        let what = "--against compares one file, but there are several: name one";
         return Err(Failure::Usage(what.into()));
     }
     let mut log = sarif::Log::default();
@@ -119,12 +134,28 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     done
 }
 
+/// Refuses options that have no effect together.
+fn require_consistent(args: &Args) -> Result<(), Failure> {
+    let writes = args.output.is_some() || args.in_place;
+    let what = match (args.fix, args.repair) {
+        (true, true) => {
+            "--repair restores the bytes of the remote file, and --fix changes them: repair first, then fix"
+        }
+        (false, false) if writes => "-o and --in-place need --fix, or --against with --repair",
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(what.into()))
+}
+
 fn check_one(
     args: &Args,
     source: &str,
     several: bool,
     log: &mut sarif::Log,
 ) -> Result<(), Failure> {
+    let against = args.against.as_deref().map(|location| against::compare(args, source, location));
+    let against = against.transpose()?;
+    let source = against.as_ref().map_or(source, |against| &against.file);
     let options = CheckOptions {
         data: match (args.data, args.no_data) {
             (true, _) => DataCheck::Always,
@@ -146,7 +177,14 @@ fn check_one(
         progress.finish();
         report
     };
-    let mut report = check(source, &options)?;
+    let difference = against.as_ref().and_then(|against| against.finding(args.strict));
+    let is_copy = difference.as_ref().is_none_or(|finding| finding.severity != Severity::Error);
+    // The findings about a damaged file would only be consequences.
+    let mut report = match is_copy {
+        true => check(source, &options)?,
+        false => CheckReport::default(),
+    };
+    report.other.extend(difference);
     match args.sarif {
         true => log.add(&gguf_kit::redact(source), &report.findings()),
         false => {
@@ -154,9 +192,13 @@ fn check_one(
                 source: &gguf_kit::redact(source),
                 findings: &report.findings(),
                 data_read: report.opened.is_some(),
+                against: against.as_ref(),
             };
             print(args, &shown, several)?;
         }
+    }
+    if !is_copy {
+        return Err(Failure::Findings);
     }
     let opened = match report.opened.take() {
         None if args.fix => readable(source, &report.header)?,
@@ -191,6 +233,8 @@ struct Shown<'r> {
     findings: &'r [Finding],
     /// Whether tensor data was read.
     data_read: bool,
+    /// Comparison with a remote file.
+    against: Option<&'r Against>,
 }
 
 fn print(args: &Args, shown: &Shown, several: bool) -> Result<(), Failure> {
@@ -200,6 +244,7 @@ fn print(args: &Args, shown: &Shown, several: bool) -> Result<(), Failure> {
         let document = json!({
             "file": shown.source,
             "data_read": shown.data_read,
+            "against": shown.against.map(Against::to_json),
             "findings": findings,
         });
         document::print_one(&mut out, "check/1", document, several)?;

@@ -116,7 +116,10 @@ fn past_end(
             sink.report(
                 Finding::error("truncated", message)
                     .at(file.len)
-                    .help("the file is truncated: download or copy it again"),
+                    .help(
+                        "the file is truncated: download or copy it again; `gguf check FILE --against hf:org/repo --repair` \
+                         fetches the missing part",
+                    ),
             )
         }
     }

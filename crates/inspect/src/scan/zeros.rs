@@ -132,7 +132,10 @@ impl Hole<'_, '_> {
         Finding::error("data-hole", message)
             .tensor(names[0])
             .at(place.start)
-            .help("the file has a hole, as a download leaves that stopped: download it again")
+            .help(
+                "the file has a hole, as a download leaves that stopped: download it again, or repair it with `gguf check FILE \
+                 --against hf:org/repo --repair`",
+            )
     }
 }
 

@@ -7,5 +7,6 @@ mod hub_cache;
 mod hub_upload;
 mod mock_hub;
 mod ollama;
+mod repair;
 mod repository;
 mod server;

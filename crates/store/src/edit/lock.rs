@@ -50,8 +50,17 @@ impl EditLock {
     /// is still editing it, or if the file system has no locks; [`Error::Caller`] if it is not a
     /// regular file, or is named by its digest.
     pub fn take(path: &Path) -> Result<Self, Error> {
+        Self::take_to_restore(path, None)
+    }
+
+    /// Takes the lock as [`EditLock::take`] does, also of a file that is named by its digest, if the caller gives the file
+    /// the content with that digest, `sha256` in hexadecimal digits.
+    ///
+    /// # Errors
+    /// As [`EditLock::take`].
+    pub fn take_to_restore(path: &Path, sha256: Option<&str>) -> Result<Self, Error> {
         let model = writable(path)?;
-        refuse_stored(&model, path)?;
+        refuse_stored(&model, path, sha256)?;
         let at = hidden(&model, ".lock");
         match retry(LOCK_TIMEOUT, || try_take(&at).transpose()) {
             Some(Ok(file)) => Ok(Self { file, at, name: path.to_owned(), model }),
@@ -60,6 +69,21 @@ impl EditLock {
             }
             None => Err(busy("edit", path)),
         }
+    }
+
+    /// Opens the model for reading and writing, and excludes all readers until the file is closed. `action` names the work
+    /// in an error.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if another process has the model open, or if the file system has no locks.
+    pub fn open_exclusive(&self, action: &'static str) -> Result<File, Error> {
+        let fail = |source| self.failed(action, source);
+        let file = OpenOptions::new().read(true).write(true).open(&self.model).map_err(fail)?;
+        if !exclude_readers(&file) {
+            let reason = "another process has it open, or the file system has no file locking";
+            return Err(fail(IoError::new(ErrorKind::WouldBlock, reason)));
+        }
+        Ok(file)
     }
 
     /// Path of the model with links resolved.
@@ -73,11 +97,15 @@ impl EditLock {
     }
 }
 
-/// Refuses a file that is named by its digest: the stores of `huggingface_hub` and Ollama share it between models.
-fn refuse_stored(model: &Path, path: &Path) -> Result<(), Error> {
+/// Refuses a file that is named by a digest other than `sha256`: the stores of `huggingface_hub` and Ollama share it between
+/// models.
+fn refuse_stored(model: &Path, path: &Path, sha256: Option<&str>) -> Result<(), Error> {
     let name = model.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let digest = name.strip_prefix("sha256-").unwrap_or(name);
-    if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if digest.len() != 64
+        || !digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        || sha256.is_some_and(|sha256| digest.eq_ignore_ascii_case(sha256))
+    {
         return Ok(());
     }
     let what = format!("{} is in a store that names files by their digest", path.display());

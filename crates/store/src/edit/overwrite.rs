@@ -186,11 +186,7 @@ pub fn recover(path: &Path, to: Recovery) -> Result<bool, Error> {
         return Ok(false);
     }
     let fail = |source| lock.failed("recover", source);
-    let file = OpenOptions::new().read(true).write(true).open(lock.model()).map_err(fail)?;
-    if !exclude_readers(&file) {
-        let reason = "another process has it open, or the file system has no file locking";
-        return Err(fail(IoError::new(ErrorKind::WouldBlock, reason)));
-    }
+    let file = lock.open_exclusive("recover")?;
     let refuse = |reason: &str| {
         let message = format!("this is not a journal of an edit of {}: {reason}", path.display());
         let finding = Finding::error("journal-refused", message)

@@ -64,6 +64,7 @@ const COMMANDS: &[&str] = &[
     "check F16 --json",
     "check F16 --json --data --strict",
     "check BAD --json",
+    "check F16 --json --against hf:org/repo:f16.gguf",
     "name m-7B-v1.0-F16.gguf odd --json",
     "name m-7B-v1.0-F16.gguf --json",
     "name F16 --canonical --json",

@@ -6,6 +6,7 @@ mod calibration;
 mod card;
 mod chat_template;
 mod check;
+mod check_against;
 mod check_models;
 mod commands;
 mod conversion;

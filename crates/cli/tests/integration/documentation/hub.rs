@@ -36,9 +36,9 @@ fn start() -> Server {
             return Reply::whole(format!("[{}]", listing.join(",")).as_bytes());
         }
         match file(request.path.rsplit('/').next().unwrap()) {
-            // The ETag identifies the file.
+            // The ETag is the digest of the file.
             Ok(bytes) => Reply::range(request, &bytes)
-                .header("ETag", "\"1\"")
+                .header("ETag", format!("\"{}\"", gguf_store::digest::sha256(&bytes)))
                 .header("X-Repo-Commit", "c".repeat(40)),
             Err(_) => Reply::status(404),
         }
