@@ -52,8 +52,11 @@ fn lines_match_llama_cpp() {
     assert!(differences.is_empty(), "{} differ\n{}", differences.len(), differences.join("\n"));
 }
 
+/// A prompt, or the reason why the engine refuses the template.
+type Prompt = Result<&'static str, &'static str>;
+
 /// The differences that `docs/chat-templates.md` lists: template, prompt of jinja2, prompt of llama.cpp.
-const DIFFERENCES: &[(&str, Result<&str, &str>, Result<&str, &str>)] = &[
+const DIFFERENCES: &[(&str, Prompt, Prompt)] = &[
     // Syntax.
     ("x {% if true %}a{% endif %}", Ok("x a"), Ok("a")),
     ("{% raw %}{{ x }}{% endraw %}", Ok("{{ x }}"), Err("line 1: unknown statement: raw")),

@@ -9,9 +9,9 @@ use crate::llama_cpp::value::{Dict, Value, text_of};
 
 pub const DICT: Table = &[
     ("get", get),
-    ("keys", |call| Ok(each(call, |key, _| key)?)),
-    ("values", |call| Ok(each(call, |_, value| value)?)),
-    ("items", |call| Ok(each(call, |key, value| Value::tuple(vec![key, value]))?)),
+    ("keys", |call| each(call, |key, _| key)),
+    ("values", |call| each(call, |_, value| value)),
+    ("items", |call| each(call, |key, value| Value::tuple(vec![key, value]))),
     ("tojson", tojson),
     ("string", string),
     ("length", |call| Ok(Value::Int(call.dict()?.len() as i64))),

@@ -123,13 +123,13 @@ fn sorted_results(mut messages: Vec<Json>) -> Vec<Json> {
     let mut at = 0;
     while at < messages.len() {
         let role = messages[at]["role"].as_str().unwrap_or_default();
-        if role == "assistant" {
-            if let Some(calls) = messages[at].get("tool_calls").and_then(Json::as_array) {
-                let ids = calls.iter().enumerate();
-                let ids =
-                    ids.filter_map(|(place, call)| Some((call["id"].as_str()?.to_owned(), place)));
-                order = ids.collect();
-            }
+        if role == "assistant"
+            && let Some(calls) = messages[at].get("tool_calls").and_then(Json::as_array)
+        {
+            let ids = calls.iter().enumerate();
+            let ids =
+                ids.filter_map(|(place, call)| Some((call["id"].as_str()?.to_owned(), place)));
+            order = ids.collect();
         }
         if role != "user" && role != "tool" {
             at += 1;

@@ -32,19 +32,19 @@ impl Interpreter<'_> {
             let kind = if is_undefined { "undefined" } else { "null" };
             return failed(format!("Cannot perform operation {operator} on {kind} values"));
         }
-        if left.is_number() && right.is_number() {
-            if let Some(value) = arithmetic(operator, left, right)? {
-                return Ok(value);
-            }
+        if left.is_number()
+            && right.is_number()
+            && let Some(value) = arithmetic(operator, left, right)?
+        {
+            return Ok(value);
         }
         match (left, right) {
-            (Value::List(a), Value::List(b)) => {
-                if operator == "+" {
-                    let (a, b) = (a.items.borrow(), b.items.borrow());
-                    budget.list(a.len() + b.len())?;
-                    return Ok(Value::list([a.as_slice(), b.as_slice()].concat()));
-                }
+            (Value::List(a), Value::List(b)) if operator == "+" => {
+                let (a, b) = (a.items.borrow(), b.items.borrow());
+                budget.list(a.len() + b.len())?;
+                return Ok(Value::list([a.as_slice(), b.as_slice()].concat()));
             }
+            (Value::List(_), Value::List(_)) => {}
             (_, Value::List(_)) => {
                 let is_member = self.membership("in", left, right)?.is_true()?;
                 match operator {
