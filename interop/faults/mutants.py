@@ -236,6 +236,12 @@ def main():
                 (directory / name).write_bytes(data)
                 words = ["generate", inputs.path("f16.gguf"), "--chat-template", inputs.path(name), "--messages", inputs.path("messages.json"), "-n", "1"]
                 wrong = fault([args.binary, *words])
+                # In a file, both engines render it, and the checks read it.
+                model = str(directory / "template.gguf")
+                edit = ["edit", inputs.path("f16.gguf"), "--chat-template-file", inputs.path(name), "-o", model, "--force"]
+                if not wrong and subprocess.run([args.binary, *edit], capture_output=True).returncode == 0:
+                    engine = ["chat-template", model, "--messages", inputs.path("messages.json"), "--engine", "llama.cpp"]
+                    wrong = fault([args.binary, *engine]) or fault([args.binary, "check", model, "--no-data", "--scan"])
             else:
                 name, kind = "request", "view"
                 data = changed(rng, viewer.request(rng).encode(), 1000)
