@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use gguf_store::{Existing, OutputLayout, Progress, RemoteOutput, ResumeOptions};
 use object_store::multipart::PartId;
-use object_store::{ObjectStoreExt, PutPayload};
+use object_store::{ObjectMeta, ObjectStoreExt, PutPayload};
 
 use super::object::Object;
 use super::record::Record;
@@ -308,11 +308,21 @@ impl RemoteOutput for Upload {
         let job = record.clone();
         let parts = record.parts.into_iter().flatten();
         let parts: Vec<_> = parts.map(|content_id| PartId { content_id }).collect();
-        let completed = object.complete(&record.upload, parts)?;
+        let before = object.request(object.store.find(&object.key))?;
+        let completed = object.complete(&record.upload, parts);
         let found = object.request(object.store.find(&object.key))?;
-        let Some(found) =
-            found.filter(|found| completed || self.was_complete && job.may_have_made(found))
-        else {
+        // A request that the store has done may end with an error: its answer can be lost, and a second one finds no upload.
+        let is_new = |found: &ObjectMeta| {
+            before.as_ref().is_none_or(|before| {
+                (&before.e_tag, before.last_modified) != (&found.e_tag, found.last_modified)
+            })
+        };
+        let is_made = |found: &ObjectMeta| {
+            matches!(completed, Ok(true))
+                || (self.was_complete || is_new(found)) && job.may_have_made(found)
+        };
+        let Some(found) = found.filter(is_made) else {
+            completed?;
             let what = "the upload is gone: another writer of the object has removed it";
             return Err(object.failed(what.into()));
         };

@@ -1,7 +1,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use object_store::memory::InMemory;
+use object_store::multipart::MultipartStore;
 use object_store::path::Path as Key;
+use object_store::{MultipartId, PutResult};
 
 use super::super::store::{Store, wait};
 use super::*;
@@ -166,6 +168,52 @@ fn objects_of_a_stopped_run_are_recognised() {
     wait(&runtime, store.objects.put(&Key::from("dir/m.gguf"), other)).unwrap();
     let refused = Upload::begin(object(&store), Existing::Refuse, layout, PART_LEN, &resumed);
     assert!(matches!(refused, Err(gguf::Error::Exists(_))));
+}
+
+/// A store that puts objects together, and answers with an error.
+#[derive(Debug)]
+struct LostAnswer(Arc<InMemory>);
+
+#[async_trait::async_trait]
+impl MultipartStore for LostAnswer {
+    async fn create_multipart(&self, path: &Key) -> object_store::Result<MultipartId> {
+        self.0.create_multipart(path).await
+    }
+
+    async fn put_part(
+        &self,
+        path: &Key,
+        id: &MultipartId,
+        part: usize,
+        data: PutPayload,
+    ) -> object_store::Result<PartId> {
+        self.0.put_part(path, id, part, data).await
+    }
+
+    async fn complete_multipart(
+        &self,
+        path: &Key,
+        id: &MultipartId,
+        parts: Vec<PartId>,
+    ) -> object_store::Result<PutResult> {
+        self.0.complete_multipart(path, id, parts).await?;
+        Err(object_store::Error::Generic { store: "S3", source: "500".into() })
+    }
+
+    async fn abort_multipart(&self, path: &Key, id: &MultipartId) -> object_store::Result<()> {
+        self.0.abort_multipart(path, id).await
+    }
+}
+
+#[test]
+fn an_object_is_found_if_the_answer_is_lost() {
+    let objects = Arc::new(InMemory::new());
+    let store = Store { objects: objects.clone(), uploads: Arc::new(LostAnswer(objects)) };
+    let (bytes, layout) = sample();
+    let upload = begin(&store, &layout, &ResumeOptions::NEVER);
+    write(&upload, &bytes, 100, 1050);
+    finish(upload).unwrap();
+    assert_eq!(found(&store), (Some(bytes), vec!["dir/m.gguf".into()]));
 }
 
 #[test]
