@@ -129,7 +129,7 @@ class Model:
         tokens = [*tokenizer.encode(text).ids, 1]
         with torch.no_grad():
             made = net.generate(torch.tensor([tokens]), max_new_tokens=12, do_sample=False)
-        words = ("-p", text, "-n", "12", "--temperature", "0", "--cache-type", "f32", "--json")
+        words = ("--raw", "-p", text, "-n", "12", "--temperature", "0", "--cache-type", "f32", "--json")
         found = json.loads(self.run("generate", self.file, "--precision", "exact", *words))
         if found["ids"] != made[0, 1:].tolist():
             raise RuntimeError(f"{name} generates {found['ids']}; expected {made[0, 1:].tolist()}")

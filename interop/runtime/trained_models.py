@@ -77,7 +77,7 @@ def converted(gguf, models, name, folder):
 
 def texts(gguf, models):
     for name, (prompt, ids) in GENERATED.items():
-        words = ["-p", prompt, "-n", "24", "--temp", "0", "--precision", "exact", "--json"]
+        words = ["--raw", "-p", prompt, "-n", "24", "--temp", "0", "--precision", "exact", "--json"]
         result = json.loads(run(gguf, "generate", os.path.join(models, name), *words))
         check(f"{name}: greedy generation", result["ids"], ids)
     model = os.path.join(models, "smollm2-135m-instruct.Q4_1.gguf")
