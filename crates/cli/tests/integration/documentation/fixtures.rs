@@ -30,7 +30,7 @@ const FIXTURES: &[(&[&str], &str)] = &[
             "all-MiniLM-L6-v2.gguf",
         ],
         // Commands that evaluate many types or tensors get a smaller model, and calibrate on a repeated text.
-        "case $SCRIPT in *quality*|*sensitivity*|*bench*|*verify*--calibrate*) cp $BASE/small.gguf $NAME ;; *) cp $BASE/f16.gguf $NAME ;; esac",
+        "case $SCRIPT in *quality*|*sensitivity*|*bench*|*verify*--calibrate*|*--target-*) cp $BASE/small.gguf $NAME ;; *) cp $BASE/f16.gguf $NAME ;; esac",
     ),
     (&["tuned-f16.gguf", "other.gguf"], "cp $BASE/tuned.gguf $NAME"),
     (

@@ -19,7 +19,7 @@ const SHOWN_FOR_A_WHILE: &str = r#"
 gguf() {
     case " $* " in
         *" --export "*) command gguf "$@" ;;
-        " view "*" --no-open "*) timeout 10 gguf "$@" || [ $? = 124 ] ;;
+        " view "*" --no-open "*) timeout 4 gguf "$@" || [ $? = 124 ] ;;
         " rm hf:"*) command gguf pull "$2:Q4_K_M"; command gguf "$@" ;;
         " view "*) timeout 3 gguf "$@" --no-open || [ $? = 124 ] ;;
         *) command gguf "$@" ;;
