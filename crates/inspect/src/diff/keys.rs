@@ -1,6 +1,7 @@
 //! Differences of metadata.
 
 use gguf::{Array, Metadata, Value};
+use gguf_store::edit::RESERVE_KEY;
 
 /// A key that differs, or that only one model has.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,9 +52,10 @@ pub struct ElementChange {
     pub b: Option<String>,
 }
 
-/// Returns the different keys: those of A in order, then those that only B has.
+/// Returns the different keys: those of A in order, then those that only B has. Header padding does not count.
 pub fn compare(a: &Metadata, b: &Metadata) -> Vec<KeyChange> {
-    let changed = a.iter().filter_map(|(key, value)| {
+    let is_padding = |(key, _): &(&str, &Value)| *key == RESERVE_KEY;
+    let changed = a.iter().filter(|entry| !is_padding(entry)).filter_map(|(key, value)| {
         let other = b.get(key);
         (other != Some(value)).then(|| KeyChange {
             key: key.to_owned(),
@@ -62,7 +64,8 @@ pub fn compare(a: &Metadata, b: &Metadata) -> Vec<KeyChange> {
             detail: other.map_or(Detail::None, |other| detail(value, other)),
         })
     });
-    let added = b.iter().filter(|(key, _)| a.get(key).is_none()).map(|(key, value)| KeyChange {
+    let added = b.iter().filter(|entry| !is_padding(entry) && a.get(entry.0).is_none());
+    let added = added.map(|(key, value)| KeyChange {
         key: key.to_owned(),
         a: None,
         b: Some(truncated(&value.to_string())),

@@ -1,6 +1,7 @@
 //! Metadata keys of a model.
 
 use gguf::{Metadata, Value};
+use gguf_store::edit::RESERVE_KEY;
 use serde_json::{Value as Json, json};
 
 use super::glob::{Glob, no_match};
@@ -33,6 +34,7 @@ pub fn text(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<String,
         };
         let key = terminal::plain(key);
         let line = match value {
+            _ if key == RESERVE_KEY && !in_full => "header padding for edits in place".to_owned(),
             Value::Array(_) if in_full => listing::value_json(value, u64::MAX).to_string(),
             value if in_full => value.to_string(),
             value => listing::shortened(&value.to_string()),

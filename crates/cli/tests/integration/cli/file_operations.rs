@@ -58,6 +58,10 @@ fn padding_allows_the_first_edit_in_place() {
     let dir = Dir::new();
     let out = dir.path("out.gguf");
     succeeds(&["convert", MODEL, "-o", &out, "--outtype", "q8_0", "--reserve", "16K"]);
+    assert!(succeeds(&["inspect", &out, "--keys", "gguf_kit.*"]).contains("header padding"));
+    let without = dir.path("without.gguf");
+    succeeds(&["convert", MODEL, "-o", &without, "--outtype", "q8_0"]);
+    assert!(succeeds(&["diff", &out, &without]).contains("same tensors and metadata"));
     let template = dir.path("chat.jinja");
     std::fs::write(&template, "{{ messages[0].content }}".repeat(100)).unwrap();
     let output = gguf(&["edit", &out, "--chat-template-file", &template]);
