@@ -62,9 +62,6 @@ impl HuggingFace {
     }
 
     fn parse(json: &[u8]) -> Result<Self, String> {
-        if serde_json::from_slice::<serde::de::IgnoredAny>(json).is_err() {
-            return Err("it is not JSON".to_owned());
-        }
         let read = || -> tokenizers::Result<_> {
             let mut tokenizer = tokenizers::Tokenizer::from_bytes(json)?;
             // Truncation and padding are settings for training.
@@ -72,7 +69,9 @@ impl HuggingFace {
             tokenizer.with_padding(None);
             Ok(tokenizer)
         };
-        let parsing = catch_panic(read)?;
+        let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(json).is_ok();
+        let parsing = catch_panic(read)
+            .map_err(|cause| if is_json() { cause } else { "it is not JSON".to_owned() })?;
         let mut plain = parsing.clone();
         plain.set_encode_special_tokens(true);
         Ok(Self { parsing, plain })

@@ -73,7 +73,7 @@ impl<'f> Addition<'f> {
     }
 }
 
-/// How the hub wants a file.
+/// Form of a file that the hub asks for.
 pub(super) struct Mode {
     /// Whether it goes to the storage of large files.
     pub is_large: bool,

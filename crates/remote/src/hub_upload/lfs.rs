@@ -40,7 +40,7 @@ pub(super) struct LargeFile<'f> {
     pub sha256: &'f str,
 }
 
-/// How the storage takes a file.
+/// Transfer of a file that the storage asks for.
 #[derive(Deserialize)]
 pub(super) struct Upload {
     oid: String,

@@ -13,7 +13,7 @@ pub struct Machine {
     pub budget: Budget,
     /// Time that `strftime_now` formats, in UTC.
     pub now: SystemTime,
-    /// How the template uses values, if the capability analysis asks.
+    /// Uses of values by the template, if the capability analysis asks.
     pub usage: Option<Usage>,
     /// Lists and dictionaries that changed: they may contain themselves, and are emptied at the end.
     pub changed: RefCell<Vec<Value>>,
