@@ -171,7 +171,7 @@ def main():
         found = scan(arguments.gguf, list(paths))
         counts = {"gguf": 0, "c4nary": 0, "aisbom": 0}
         for path, (name, template) in paths.items():
-            ours = [one for one in of_scan(found.get(path, []), arguments.gguf) if one[1] != "info"]
+            ours = [one for one in of_scan(found.get(path, []), arguments.gguf) if one[1] != "note"]
             theirs = {"c4nary": canary(template), "aisbom": scan_jinja_template(template)}
             counts["gguf"] += bool(ours)
             for scanner, rules in theirs.items():
@@ -186,7 +186,7 @@ def main():
         seconds = time.monotonic() - begin
         alarms = canaries = 0
         for path, (name, template) in paths.items():
-            ours = [one for one in of_scan(found.get(path, []), arguments.gguf) if one[1] != "info"]
+            ours = [one for one in of_scan(found.get(path, []), arguments.gguf) if one[1] != "note"]
             alarms += bool(ours)
             canaries += bool(canary(template))
             faults.extend(f"false alarm: {name}: {one}" for one in ours)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gguf::Error;
 use gguf_kit::eval::{
     Against, ChunkOptions, Collection, CompareOptions, Divergence, ImatrixOptions, Merged,
-    PartWriter, Perplexity, RunOptions, Spread, Task,
+    OnImatrixChunk, PartWriter, Perplexity, RunOptions, Spread, Task,
 };
 use gguf_kit::quantize::Part;
 use gguf_kit::run::ExecutorOptions;
@@ -179,20 +179,13 @@ pub fn collect_imatrix(
 ) -> PyResult<Imatrix> {
     let (location, task) = (source.location()?, task(text, context, chunks, None));
     let keeper = part_options.keeper(std::slice::from_ref(&location))?;
-    let collection = Collection { dataset, output };
+    let collection = Collection { dataset, output, perplexity: false };
     let collect = ImatrixOptions { collection, skip: 0, resumed: None };
     let imatrix = run(py, &TaskOptions { progress, threads }, |progress| {
         let mut keeper = keeper()?;
-        let each = &mut |_: usize, _: &dyn Fn() -> gguf_quantize::imatrix::Imatrix| Ok(());
-        gguf_kit::eval::imatrix(
-            &location,
-            &options(true),
-            &task,
-            &collect,
-            &mut keeper,
-            each,
-            progress,
-        )
+        let options = options(true);
+        let each: &mut OnImatrixChunk<'_> = &mut |_, _, _| Ok(());
+        gguf_kit::eval::imatrix(&location, &options, &task, &collect, &mut keeper, each, progress)
     })?;
     Ok(Imatrix(imatrix))
 }

@@ -31,6 +31,8 @@ pub enum Failure {
     Reported(u8),
     /// Invalid usage.
     Usage(String),
+    /// A command line that the argument parser refuses, and its tip.
+    CommandLine { message: String, tip: Option<String> },
     /// I/O error or missing resource.
     Environment(String),
     /// Interrupted by a signal.
@@ -67,9 +69,10 @@ impl Failure {
                     None => error.to_string().into(),
                 },
             }),
-            Self::Input(message) | Self::Usage(message) | Self::Environment(message) => {
-                Some(message.into())
-            }
+            Self::Input(message)
+            | Self::Usage(message)
+            | Self::CommandLine { message, .. }
+            | Self::Environment(message) => Some(message.into()),
             Self::Interrupted => Some("interrupted; all incomplete files were removed".into()),
             Self::Paused => Some("interrupted; progress is saved: continue with --resume".into()),
             Self::Findings | Self::Reported(_) | Self::ClosedPipe => None,
@@ -78,7 +81,11 @@ impl Failure {
 
     /// Returns the advice, if any.
     fn help(&self) -> Option<&str> {
-        let Self::Failed(error) = self else { return None };
+        let error = match self {
+            Self::Failed(error) => error,
+            Self::CommandLine { tip, .. } => return tip.as_deref(),
+            _ => return None,
+        };
         match (&**error, error.finding()) {
             (Error::Exists(_), _) => Some(REPLACE),
             (_, Some(finding)) => Some(&*finding.help).filter(|help| !help.is_empty()),
@@ -91,7 +98,7 @@ impl Failure {
         match self {
             Self::Failed(error) => Some(error.fault()),
             Self::Input(_) => Some(Fault::Input),
-            Self::Usage(_) => Some(Fault::Caller),
+            Self::Usage(_) | Self::CommandLine { .. } => Some(Fault::Caller),
             Self::Environment(_) => Some(Fault::Environment),
             Self::Interrupted | Self::Paused => Some(Fault::Interrupted),
             Self::Findings | Self::Reported(_) | Self::ClosedPipe => None,
@@ -131,7 +138,7 @@ impl Failure {
                 "offset": null,
                 "key": null,
                 "tensor": null,
-                "help": codes::code(code).map_or("", |row| row.advice),
+                "help": self.help().or_else(|| codes::code(code).map(|row| row.advice)),
             }),
         };
         error["exit_code"] = self.exit_code().into();
@@ -148,15 +155,17 @@ impl From<Error> for Failure {
     }
 }
 
-/// Converts a parse error of clap, without its usage lines.
+/// Converts an error of the argument parser, without its usage lines.
 impl From<&clap::Error> for Failure {
     fn from(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let before_usage = text.split("\n\nUsage:").next().unwrap_or_default();
         let before_usage =
             before_usage.split("\n\nFor more information").next().unwrap_or_default();
-        let words: Vec<&str> = before_usage.split_whitespace().collect();
-        Self::Usage(words.join(" ").trim_start_matches("error: ").to_owned())
+        let mut parts = before_usage.trim_start_matches("error: ").split("\n\n  tip: ");
+        let message = parts.next().unwrap_or_default().trim_end().to_owned();
+        let tips: Vec<&str> = parts.map(str::trim).collect();
+        Self::CommandLine { message, tip: (!tips.is_empty()).then(|| tips.join("\n")) }
     }
 }
 

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use gguf::TensorType;
 pub use gguf::units::{bytes, count};
-pub use gguf_kit::json::value as value_json;
 use gguf_pipeline::{Item, Job};
 use gguf_store::edit::MAX_RESERVE;
 use serde_json::{Value as Json, json};

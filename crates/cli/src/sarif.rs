@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{Finding, Severity};
+use gguf::Finding;
 use gguf_check::codes;
 use serde_json::{Value as Json, json};
 
@@ -80,11 +80,7 @@ fn result(file: &str, finding: &Finding) -> Json {
     }
     json!({
         "ruleId": finding.code,
-        "level": match finding.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info => "note",
-        },
+        "level": finding.severity.name(),
         "message": { "text": finding.to_string() },
         "locations": [location],
     })

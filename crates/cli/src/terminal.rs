@@ -218,20 +218,11 @@ pub fn severe(severity: Severity, text: impl Display) -> String {
     of_severity(severity).apply_to(text).to_string()
 }
 
-/// Returns the label of a severity, with which a message begins.
-pub fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Info => "note",
-    }
-}
-
 fn of_severity(severity: Severity) -> Style {
     match severity {
         Severity::Error => Style::new().red().bold(),
         Severity::Warning => Style::new().yellow().bold(),
-        Severity::Info => Style::new().cyan(),
+        Severity::Note => Style::new().cyan(),
     }
 }
 
@@ -257,7 +248,7 @@ pub fn warning(message: impl Display) {
 
 /// Prints a note.
 pub fn note(message: impl Display) {
-    print(Severity::Info, message);
+    print(Severity::Note, message);
 }
 
 /// Prints notes, and warnings among them.
@@ -271,7 +262,7 @@ pub fn notes(notes: &[String]) {
 }
 
 fn print(severity: Severity, message: impl Display) {
-    let word = of_severity(severity).for_stderr().apply_to(word(severity));
+    let word = of_severity(severity).for_stderr().apply_to(severity);
     let message = wrap_message(&format!("{word}: {message}"), "  ");
     match severity {
         // `--quiet` does not suppress errors.

@@ -7,7 +7,8 @@ use gguf_graph::OutputKind;
 use gguf_runtime::{Executor, Observer, Value};
 use gguf_store::Progress;
 
-use crate::predictor::{Predictor, batch_ranges};
+use crate::perplexity::Perplexity;
+use crate::predictor::{Predictor, batch_ranges, require_logits};
 use crate::sums::Sums;
 use crate::{Chunks, Importance, RunOptions};
 
@@ -18,6 +19,8 @@ pub struct Collection {
     pub dataset: String,
     /// Includes `output.weight` in addition to the matrices of layers.
     pub output: bool,
+    /// Computes the perplexity of the text too. This costs the output projection of every token.
+    pub perplexity: bool,
 }
 
 struct Collector {
@@ -39,13 +42,15 @@ impl Collector {
     }
 }
 
-/// Receives the number of finished chunks and a function that returns the sums so far. An error stops the work.
-pub type Each<'e> = dyn FnMut(usize, &dyn Fn() -> Importance) -> Result<(), Error> + 'e;
+/// Receives the number of finished chunks, their perplexity if wanted, and a function that returns the sums so far. An
+/// error stops the work.
+pub type Each<'e> =
+    dyn FnMut(usize, Option<&Perplexity>, &dyn Fn() -> Importance) -> Result<(), Error> + 'e;
 
 /// Adds the squared inputs of each matmul for all tokens of the chunks to the sums in `before`.
 ///
 /// # Errors
-/// `weights-unusable` if an input is NaN; errors of `each`; as [`gguf_runtime::Context::run`].
+/// `weights-unusable` if an input or a logit is NaN; errors of `each`; as [`gguf_runtime::Context::run`].
 pub fn imatrix(
     executor: &Arc<Executor>,
     chunks: &Chunks,
@@ -55,11 +60,15 @@ pub fn imatrix(
     each: &mut Each<'_>,
     progress: &dyn Progress,
 ) -> Result<Importance, Error> {
-    // The output projection is expensive and not needed.
+    // The output projection is expensive.
+    let needs_logits = collection.output || collection.perplexity;
     let kind = match executor.width(OutputKind::Hidden) {
-        Some(_) if !collection.output => OutputKind::Hidden,
+        Some(_) if !needs_logits => OutputKind::Hidden,
         _ => OutputKind::Logits,
     };
+    if collection.perplexity {
+        require_logits(executor, chunks.largest_id())?;
+    }
     let mut predictor = Predictor::new(executor, chunks, options)?;
     let collector = Collector { output: collection.output, sums: Mutex::new(before.sums) };
     let len = chunks.chunk_len();
@@ -70,11 +79,17 @@ pub fn imatrix(
         chunks: before.chunks + read,
         sums: collector.sums().clone(),
     };
+    let mut perplexity = collection.perplexity.then(Perplexity::default);
     let mut read = 0;
     for chunk in chunks.numbers() {
         let ids = chunks.inputs(chunk);
         for piece in &batches {
-            predictor.observe(&ids, piece.clone(), kind, &collector, progress)?;
+            let output = predictor.observe(&ids, piece.clone(), kind, &collector, progress)?;
+            if let Some(perplexity) = &mut perplexity
+                && let Err(position) = perplexity.add_logits(chunks, chunk, piece.start, &output)
+            {
+                return Err(predictor.nan_error(chunks, chunk, position, progress));
+            }
             progress.step(piece.len() as u64)?;
         }
         if let Some((tensor, column)) = collector.sums().fault() {
@@ -87,7 +102,10 @@ pub fn imatrix(
             return Err(Error::weights(tensor, what));
         }
         read += 1;
-        each(read, &|| collected(read))?;
+        if let Some(perplexity) = &mut perplexity {
+            perplexity.chunks = read;
+        }
+        each(read, perplexity.as_ref(), &|| collected(read))?;
     }
     Ok(collected(read))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gguf::Error;
-use gguf_runtime::Executor;
+use gguf_runtime::{Executor, Value};
 use gguf_store::Progress;
 use rayon::prelude::*;
 
@@ -39,6 +39,30 @@ impl Perplexity {
     }
 }
 
+impl Perplexity {
+    /// Adds the logits of positions from `first` on, as far as they are evaluated. If logits are NaN or infinite, the
+    /// error is their position.
+    pub(crate) fn add_logits(
+        &mut self,
+        chunks: &Chunks,
+        chunk: usize,
+        first: usize,
+        logits: &Value,
+    ) -> Result<(), usize> {
+        let evaluated = |row: &usize| chunks.positions().contains(&(first + row));
+        let rows: Vec<usize> = (0..logits.rows).filter(evaluated).collect();
+        let surprise = |row: &usize| {
+            let target = chunks.target(chunk, first + row) as usize;
+            Some(-Scores::new(logits.row(*row))?.log_probability(target))
+        };
+        let surprises: Vec<Option<f64>> = rows.par_iter().map(surprise).collect();
+        for (row, surprise) in rows.into_iter().zip(surprises) {
+            self.surprise.add(surprise.ok_or(first + row)?);
+        }
+        Ok(())
+    }
+}
+
 /// Receives the result of each chunk. An error stops the work.
 pub type OnChunk<'e, T> = dyn FnMut(T) -> Result<(), Error> + 'e;
 
@@ -64,18 +88,8 @@ pub fn perplexity(
         for piece in &batches {
             let logits = predictor.read(&ids, piece.clone(), chunks.positions(), progress)?;
             let first = piece.start.max(chunks.positions().start);
-            let surprises: Vec<Option<f64>> = (0..logits.rows)
-                .into_par_iter()
-                .map(|row| {
-                    let target = chunks.target(chunk, first + row) as usize;
-                    Some(-Scores::new(logits.row(row))?.log_probability(target))
-                })
-                .collect();
-            for (row, surprise) in surprises.into_iter().enumerate() {
-                let Some(surprise) = surprise else {
-                    return Err(predictor.nan_error(chunks, chunk, first + row, progress));
-                };
-                found.surprise.add(surprise);
+            if let Err(position) = found.add_logits(chunks, chunk, first, &logits) {
+                return Err(predictor.nan_error(chunks, chunk, position, progress));
             }
             if let Some(save) = save {
                 save.write(chunk, first, &logits)?;

@@ -108,7 +108,7 @@ impl Predictor {
         self.context.run(&batch, OutputKind::Logits, progress)
     }
 
-    /// Runs the next batch of a chunk with an observer.
+    /// Runs the next batch of a chunk with an observer. Returns the output of all positions.
     pub fn observe(
         &mut self,
         ids: &[u32],
@@ -116,10 +116,9 @@ impl Predictor {
         kind: OutputKind,
         observer: &dyn Observer,
         progress: &dyn Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<Value, Error> {
         let batch = self.batch(ids, piece, |_| true);
-        self.context.observe(&batch, kind, observer, progress)?;
-        Ok(())
+        self.context.observe(&batch, kind, observer, progress)
     }
 
     /// Returns the error for NaN or infinite logits at a position of a chunk. Runs the chunk again to find the origin.

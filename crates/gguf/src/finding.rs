@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Information; needs no action.
-    Info,
+    /// Harmless or unusual; needs no action.
+    Note,
     /// Readable, but some loaders reject the file or misinterpret it.
     Warning,
     /// Violates the format, so that a strict reader rejects the file; or makes a model that can be
@@ -16,13 +16,20 @@ pub enum Severity {
     Error,
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Info => "info",
+impl Severity {
+    /// Returns `note`, `warning` or `error`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -57,9 +64,9 @@ impl Finding {
         Self::new(Severity::Warning, code, message)
     }
 
-    /// Returns an information with this code and message.
-    pub fn info(code: &'static str, message: impl Into<Box<str>>) -> Self {
-        Self::new(Severity::Info, code, message)
+    /// Returns a note with this code and message.
+    pub fn note(code: &'static str, message: impl Into<Box<str>>) -> Self {
+        Self::new(Severity::Note, code, message)
     }
 
     fn new(severity: Severity, code: &'static str, message: impl Into<Box<str>>) -> Self {

@@ -1,6 +1,6 @@
 //! Throughput of a model on this machine.
 
-pub use gguf_runtime::benchmark::{BenchmarkOptions, BenchmarkReport, Rates, Throughput};
+pub use gguf_runtime::benchmark::{BenchmarkOptions, BenchmarkReport, Rates, Throughput, Trial};
 pub use gguf_runtime::machine::Machine;
 use gguf_store::Progress;
 

@@ -16,8 +16,10 @@ use crate::{Batch, CacheType, Context, ContextOptions, Executor, InstructionSet}
 pub struct BenchmarkOptions {
     /// Number of prompt tokens; 0 skips prompt processing.
     pub prompt: usize,
-    /// Number of generated tokens, starting with an empty context; 0 skips generation.
+    /// Number of generated tokens; 0 skips generation.
     pub generated: usize,
+    /// Number of tokens in the context before each test.
+    pub depth: usize,
     /// Number of timed repetitions, after one warm-up run.
     pub repetitions: usize,
     /// Element type of the KV cache.
@@ -98,8 +100,8 @@ impl BenchmarkReport {
                 Workload { tokens: tokens as u64, outputs: 1, past: before as u64, frames: 0 };
             GraphCost::new(model, executor.graph(), workload)
         };
-        let prompt_cost = cost(options.prompt, 0);
-        let token_cost = cost(1, options.generated / 2);
+        let prompt_cost = cost(options.prompt, options.depth);
+        let token_cost = cost(1, options.depth + options.generated / 2);
         let rates = Rates::measure(executor, options, progress)?;
         let prompt = rates.prompt.map(|tokens_per_second| Throughput {
             tokens_per_second,
@@ -137,50 +139,91 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Measures the throughput of a model.
+    /// Measures prompt processing and token generation, one after the other.
     ///
     /// # Errors
-    /// As [`Context::run`].
+    /// As [`Trial::measure`].
     pub fn measure(
         executor: &Arc<Executor>,
         options: &BenchmarkOptions,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
+        let measure = |prompt: usize, generated: usize| {
+            let trial = Trial { depth: options.depth, prompt, generated };
+            let is_wanted = prompt + generated > 0;
+            let BenchmarkOptions { repetitions, cache_type, .. } = *options;
+            is_wanted
+                .then(|| trial.measure(executor, repetitions, cache_type, progress))
+                .transpose()
+        };
+        Ok(Self { prompt: measure(options.prompt, 0)?, generation: measure(0, options.generated)? })
+    }
+}
+
+/// Timed work: a prompt, then generated tokens, both after tokens that are not timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Number of tokens in the context at the start; they are not timed.
+    pub depth: usize,
+    /// Number of prompt tokens, processed as one batch.
+    pub prompt: usize,
+    /// Number of tokens generated after the prompt, one at a time.
+    pub generated: usize,
+}
+
+impl Trial {
+    /// Returns the tokens per second of each repetition, after one warm-up run.
+    ///
+    /// # Errors
+    /// As [`Context::new`] and [`Context::run`].
+    pub fn measure(
+        self,
+        executor: &Arc<Executor>,
+        repetitions: usize,
+        cache_type: CacheType,
+        progress: &dyn Progress,
+    ) -> Result<Vec<f64>, Error> {
+        const DEPTH_BATCH: usize = 512;
+        let Self { depth, prompt, generated } = self;
         let kind = match executor.graph().output(OutputKind::Logits) {
             Some(_) => OutputKind::Logits,
             None => OutputKind::Hidden,
         };
-        let vocabulary = executor.vocabulary_len().unwrap_or(1) as u64;
-        let tokens = options.prompt.max(options.generated).max(1);
-        let context_options = ContextOptions {
-            tokens,
-            batch: tokens,
-            cache_type: options.cache_type,
-            ..Default::default()
+        let options = ContextOptions {
+            tokens: (depth + prompt + generated).max(1),
+            batch: prompt.max(depth.min(DEPTH_BATCH)).max(1),
+            cache_type,
+            // The second sequence keeps the state at the start: recurrent states cannot be truncated.
+            sequences: if depth > 0 { 2 } else { 1 },
         };
-        let mut context = Context::new(executor.clone(), context_options)?;
+        let mut context = Context::new(executor.clone(), options)?;
+        let vocabulary = executor.vocabulary_len().unwrap_or(1) as u64;
         // Distinct ids, because equal tokens may be routed to the same experts.
         let id = |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9) % vocabulary.max(1)) as u32;
-        let mut measure = |count: usize, batch: usize| -> Result<Option<Vec<f64>>, Error> {
-            if count == 0 {
-                return Ok(None);
+        let ids: Vec<u32> = (0..depth + prompt + generated).map(id).collect();
+        let (before, timed) = ids.split_at(depth);
+        for ids in before.chunks(DEPTH_BATCH) {
+            context.run(&Batch::last_output(ids, 1), kind, progress)?;
+        }
+        let (prompt, generated) = timed.split_at(prompt);
+        let mut rates = Vec::new();
+        for repetition in 0..=repetitions {
+            match depth {
+                0 => context.clear(0),
+                _ => context.copy(1, 0..1),
             }
-            let ids: Vec<u32> = (0..count).map(id).collect();
-            let mut rates = Vec::new();
-            for repetition in 0..=options.repetitions {
-                context.clear(0);
-                let start = Instant::now();
-                for ids in ids.chunks(batch) {
-                    context.run(&Batch::last_output(ids, 0), kind, progress)?;
-                }
-                if repetition > 0 {
-                    rates.push(count as f64 / start.elapsed().as_secs_f64());
-                }
+            let start = Instant::now();
+            if !prompt.is_empty() {
+                context.run(&Batch::last_output(prompt, 0), kind, progress)?;
             }
-            Ok(Some(rates))
-        };
-        let prompt = measure(options.prompt, options.prompt)?;
-        Ok(Self { prompt, generation: measure(options.generated, 1)? })
+            for id in generated.chunks(1) {
+                context.run(&Batch::last_output(id, 0), kind, progress)?;
+            }
+            if repetition > 0 {
+                rates.push(timed.len() as f64 / start.elapsed().as_secs_f64());
+            }
+        }
+        Ok(rates)
     }
 }
 

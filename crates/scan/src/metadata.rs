@@ -33,7 +33,7 @@ pub fn check(metadata: &Metadata) -> Vec<Finding> {
             );
             if text.len() > MAX_LEN && !is_file {
                 let message = format!("has a text of {} bytes", text.len());
-                findings.push(Finding::info("metadata-size", message).key(key));
+                findings.push(Finding::note("metadata-size", message).key(key));
             }
         } else if let Some(texts) = value.as_array().and_then(Array::strings)
             && !VOCABULARY.contains(&key)

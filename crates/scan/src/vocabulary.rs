@@ -105,7 +105,7 @@ impl Specials {
             Some(other) if other != token => {
                 // DeepSeek has wide and narrow bars side by side.
                 let message = format!("the special tokens {other:?} and {token:?} look alike");
-                self.findings.push(Finding::info("confusable-characters", message));
+                self.findings.push(Finding::note("confusable-characters", message));
             }
             Some(_) => {}
             None => drop(self.by_look.insert(look, token.to_owned())),

@@ -19,7 +19,8 @@ class EditResult(NamedTuple):
     file: Path
     #: ``unchanged``, ``in place`` or ``rebuilt``.
     outcome: str
-    #: The changed keys, each with its old and new value.
+    #: The changed keys: dicts with ``key``, and ``a`` (before) and ``b`` (after), each a dict with ``type`` and
+    #: ``value``, or None.
     changes: Any
 
     @property

@@ -9,7 +9,7 @@ pub(super) const REQUESTS: Area = Area {
         row(
             "usage",
             "The command line is invalid, or its options exclude each other.",
-            "Read the message; `gguf help COMMAND` lists the options.",
+            "`gguf help COMMAND` lists the options and their values.",
         ),
         row(
             "input",

@@ -89,7 +89,7 @@ fn unknown_architecture(subject: &Subject, name: &str, sink: &mut dyn Sink) -> C
         message += &format!("; its tensors are those of {names}");
     }
     sink.report(
-        Finding::info("architecture-unknown", message)
+        Finding::note("architecture-unknown", message)
             .key("general.architecture")
             .at(subject.value_at("general.architecture"))
             .help("its keys and tensors were not checked"),
@@ -320,7 +320,7 @@ impl Check<'_, '_> {
         };
         let message = format!("the tensors fit {others} better than {}", self.architecture.name);
         self.sink.report(
-            Finding::info("architecture-other", message)
+            Finding::note("architecture-other", message)
                 .key("general.architecture")
                 .at(self.subject.value_at("general.architecture")),
         )

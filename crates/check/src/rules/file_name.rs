@@ -31,7 +31,7 @@ fn check(file_name: &str, header: &RawHeader, sink: &mut dyn Sink) -> ControlFlo
                 return ControlFlow::Continue(());
             }
             return sink.report(
-                Finding::info("name-convention", format!("the file name: {fault}")).help(
+                Finding::note("name-convention", format!("the file name: {fault}")).help(
                     "shared models have names such as Qwen3-8B-Q4_K_M.gguf; `gguf name --canonical` prints that of the file",
                 ),
             );
@@ -56,7 +56,7 @@ fn components(name: &ModelName, header: &RawHeader, sink: &mut dyn Sink) -> Cont
         let (Some(found), Some(stated)) = (found, stated) else { continue };
         if normalized(found) != normalized(stated) {
             let message = format!("is {stated:?}, the file name says {found:?}");
-            sink.report(Finding::info("name-metadata", message).key(key))?;
+            sink.report(Finding::note("name-metadata", message).key(key))?;
         }
     }
     ControlFlow::Continue(())

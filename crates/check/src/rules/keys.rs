@@ -105,11 +105,11 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
 fn near_miss(key: &str) -> Option<Finding> {
     let nearest = schema::nearest_key(key)?;
     let message = format!("not a standard key, but close to `{nearest}`");
-    Some(Finding::info("key-near-miss", message).help("rename the key if it is a typo"))
+    Some(Finding::note("key-near-miss", message).help("rename the key if it is a typo"))
 }
 
 fn deprecated(key: &str, instead: &str) -> Finding {
-    let finding = |message: String| Finding::info("key-deprecated", message);
+    let finding = |message: String| Finding::note("key-deprecated", message);
     match instead.strip_prefix("{arch}") {
         None if instead.is_empty() => finding("loaders ignore this key".into()),
         None => finding(format!("`{instead}` replaced it")),
@@ -126,7 +126,7 @@ fn foreign(key: &str, standard: &KeySchema, architecture: Option<&str>) -> Optio
     let (own, other) = (schema::architecture(architecture?)?, schema::architecture(prefix)?);
     (own.name != other.name).then(|| {
         let message = format!("a key of {} in a file of {}", other.name, own.name);
-        Finding::info("key-foreign", message)
+        Finding::note("key-foreign", message)
             .help("loaders look for keys with the prefix of the file's architecture")
     })
 }

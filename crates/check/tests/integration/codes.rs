@@ -118,7 +118,7 @@ fn codes_in_the_sources_have_a_row() {
         for constructor in [
             "Finding::error(",
             "Finding::warning(",
-            "Finding::info(",
+            "Finding::note(",
             "Error::input(",
             "Error::request(",
         ] {

@@ -159,7 +159,7 @@ enum After {
 #[rustfmt::skip]
 fn cases() -> Vec<(&'static str, Model, Change, &'static str, &'static str, Severity, After)> {
     use After::{Repaired, Same};
-    use Severity::{Error, Info, Warning};
+    use Severity::{Error, Note, Warning};
     let linear: Change = |h| set(h, "llama.rope.scaling.type", "linear");
     vec![
         ("an unknown pre-tokenizer", qwen_2, |h| set(h, "tokenizer.ggml.pre", "nonsense"),
@@ -181,7 +181,7 @@ fn cases() -> Vec<(&'static str, Model, Change, &'static str, &'static str, Seve
         ("an EOS outside of the vocabulary", qwen_2, |h| set(h, "tokenizer.ggml.eos_token_id", 200_000u32),
             "token-id-range", "tokenizer.ggml.eos_token_id", Warning, Same),
         ("no EOS, and no template", qwen_2, |h| drop(h.metadata.remove("tokenizer.ggml.eos_token_id")),
-            "eos-missing", "tokenizer.ggml.eos_token_id", Info, Same),
+            "eos-missing", "tokenizer.ggml.eos_token_id", Note, Same),
         ("no EOS, and a template", qwen_2, |h| { h.metadata.remove("tokenizer.ggml.eos_token_id"); set(h, "tokenizer.chat_template", "{{ 1 }}"); },
             "eos-missing", "tokenizer.ggml.eos_token_id", Warning, Same),
         ("no BOS", llama_3, |h| drop(h.metadata.remove("tokenizer.ggml.bos_token_id")),
@@ -191,7 +191,7 @@ fn cases() -> Vec<(&'static str, Model, Change, &'static str, &'static str, Seve
         ("BOS that is not added", llama_3, |h| set(h, "tokenizer.ggml.add_bos_token", false),
             "add-bos-wrong", "tokenizer.ggml.add_bos_token", Warning, Repaired),
         ("BOS that only the template adds", llama_3, |h| { set(h, "tokenizer.ggml.add_bos_token", false); set(h, "tokenizer.chat_template", "{{ bos_token }}"); },
-            "add-bos-wrong", "tokenizer.ggml.add_bos_token", Info, Same),
+            "add-bos-wrong", "tokenizer.ggml.add_bos_token", Note, Same),
         ("BOS of a model without BOS", qwen_2, |h| set(h, "tokenizer.ggml.add_bos_token", true),
             "add-bos-wrong", "tokenizer.ggml.add_bos_token", Warning, Same),
         ("all types normal, byte-level BPE", llama_3, |h| retype(h, |_, _| 1),
@@ -274,7 +274,7 @@ fn sound_models_have_no_warning() {
     for model in [llama_3, qwen_2, llama_2, mixture] {
         let mut header = model();
         let findings = checked(&header);
-        let bad: Vec<_> = findings.iter().filter(|one| one.severity != Severity::Info).collect();
+        let bad: Vec<_> = findings.iter().filter(|one| one.severity != Severity::Note).collect();
         assert!(bad.is_empty(), "{bad:#?}");
         assert_eq!(fix(&mut header), [""; 0]);
     }
@@ -298,7 +298,7 @@ fn each_fault_is_found_and_repaired_if_there_is_one_right_answer() {
             continue;
         }
         let findings = checked(&header);
-        let bad = findings.iter().find(|one| one.severity != Severity::Info);
+        let bad = findings.iter().find(|one| one.severity != Severity::Note);
         assert!(!done.is_empty() && bad.is_none(), "{name}: {done:?} {bad:?}");
     }
 }

@@ -114,7 +114,7 @@ fn tokens(change: impl Fn(&mut Vec<Vec<u8>>) + 'static) -> Change {
 
 /// The code, what it must be said of, the severity, the change.
 fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
-    use Severity::{Error, Info, Warning};
+    use Severity::{Error, Note, Warning};
     vec![
         ("key-type", "llama.block_count", Error, set("llama.block_count", 2i32)),
         ("key-type", "general.name", Warning, set("general.name", 2u32)),
@@ -124,9 +124,9 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             Error,
             set("tokenizer.ggml.scores", Array::from(&[0u8; 260][..])),
         ),
-        ("key-deprecated", "llama.rope.scale_linear", Info, set("llama.rope.scale_linear", 1f32)),
-        ("key-near-miss", "llama.blok_count", Info, set("llama.blok_count", 1u32)),
-        ("key-foreign", "qwen2.block_count", Info, set("qwen2.block_count", 1u32)),
+        ("key-deprecated", "llama.rope.scale_linear", Note, set("llama.rope.scale_linear", 1f32)),
+        ("key-near-miss", "llama.blok_count", Note, set("llama.blok_count", 1u32)),
+        ("key-foreign", "qwen2.block_count", Note, set("qwen2.block_count", 1u32)),
         ("key-missing", "llama.context_length", Error, remove("llama.context_length")),
         ("key-missing", "adapter.type", Error, set("general.type", "adapter")),
         ("key-missing", "clip.vision.patch_size", Warning, set("clip.has_vision_encoder", true)),
@@ -177,10 +177,10 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         (
             "architecture-unknown",
             "general.architecture",
-            Info,
+            Note,
             set("general.architecture", "other"),
         ),
-        ("architecture-other", "general.architecture", Info, set("general.architecture", "olmo2")),
+        ("architecture-other", "general.architecture", Note, set("general.architecture", "olmo2")),
         ("tensor-missing", "blk.1.ffn_up.weight", Error, omit("blk.1.ffn_up.weight")),
         ("tensor-missing", "blk.0.attn_k.weight", Error, omit("blk.0.attn_k.weight")),
         (

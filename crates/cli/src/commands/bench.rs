@@ -24,7 +24,7 @@ use crate::threads::on_threads;
                   precision `fast` multiplies integers and is not bound by it.\n\n\
                   Examples:\n  gguf bench model.gguf\n  \
                   gguf bench model.gguf -p 512 -n 128 -t 4 --json\n  \
-                  gguf bench model.gguf -p 0 -n 32 --precision exact"
+                  gguf bench model.gguf -p 0 -n 32 -d 4096 --precision exact"
 )]
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
@@ -35,6 +35,9 @@ pub struct Args {
     /// Number of tokens to generate; 0 to skip.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
+    /// Number of tokens in the context before each test; they are not timed.
+    #[arg(short, long, value_name = "N", default_value_t = 0, alias = "n-depth")]
+    depth: usize,
     /// Number of repetitions, after one warm-up run.
     #[arg(short, long, value_name = "N", default_value = "5")]
     repetitions: NonZeroUsize,
@@ -52,6 +55,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let trial = BenchmarkOptions {
         prompt: args.prompt,
         generated: args.tokens,
+        depth: args.depth,
         repetitions: args.repetitions.get(),
         cache_type: args.run.cache_type(args.precision),
     };

@@ -247,7 +247,7 @@ fn print(args: &Args, shown: &Shown, several: bool) -> Result<(), Failure> {
             "against": shown.against.map(Against::to_json),
             "findings": findings,
         });
-        document::print_one(&mut out, "check/1", document, several)?;
+        document::print_one(&mut out, "check/2", document, several)?;
     } else {
         let text = report::text(shown.source, shown.findings, shown.data_read);
         out.write_all(text.as_bytes())?;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use gguf::Value;
 use gguf::file_type;
 use gguf_inspect::{Change, Detail, Diff, KeyChange, TensorChange, Verdict, diff};
 use gguf_kit::open;
@@ -37,7 +38,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     progress.finish();
     let mut out = std::io::stdout().lock();
     if args.json {
-        document::print(&mut out, "diff/1", gguf_kit::json::diff(&diff))?;
+        document::print(&mut out, "diff/2", gguf_kit::json::diff(&diff))?;
     } else {
         print(&mut out, args, &diff)?;
     }
@@ -146,9 +147,10 @@ fn print_tensor(out: &mut impl Write, tensor: &TensorChange, widest: usize) -> R
 
 fn print_key(out: &mut impl Write, change: &KeyChange) -> Result<(), Failure> {
     let key = terminal::plain(&change.key);
-    let value = |value: &str| match (&*change.key, value.parse().ok().and_then(file_type)) {
-        ("general.file_type", Some(known)) => known.name.to_owned(),
-        _ => terminal::plain(value),
+    let shown = |value: &Value| terminal::plain(&listing::shortened(&value.to_string()));
+    let value = |value: &Value| match value.to_u64().and_then(file_type) {
+        Some(known) if change.key == "general.file_type" => known.name.to_owned(),
+        _ => shown(value),
     };
     let mut line = |line: String| writeln!(out, "{}", terminal::fit(&format!("  {line}")));
     match (&change.detail, &change.a, &change.b) {
@@ -159,8 +161,8 @@ fn print_key(out: &mut impl Write, change: &KeyChange) -> Result<(), Failure> {
             line(terminal::removed(format!("- {key}: {}", value(a))))?;
         }
         (Detail::None, _, b) => {
-            let b = b.as_deref().unwrap_or_default();
-            line(terminal::added(format!("+ {key}: {}", value(b))))?;
+            let b = b.as_ref().map(value).unwrap_or_default();
+            line(terminal::added(format!("+ {key}: {b}")))?;
         }
         (Detail::Elements { lengths, differing, first }, ..) => {
             let (a, b) = lengths;
@@ -168,7 +170,7 @@ fn print_key(out: &mut impl Write, change: &KeyChange) -> Result<(), Failure> {
             let sign = terminal::changed("~");
             let elements = listing::plural(*differing as usize, "element");
             line(format!("{sign} {key}: {elements} of {of} changed"))?;
-            let shown = |side: &Option<String>| side.clone().unwrap_or_else(|| "(none)".into());
+            let shown = |side: &Option<Value>| side.as_ref().map_or("(none)".into(), shown);
             for element in first {
                 let (a, b) = (shown(&element.a), shown(&element.b));
                 line(format!("    [{}] {a} -> {b}", element.index))?;

@@ -159,7 +159,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let Rewritten { job, files } = rewrite(opened.model(), &changes, &renderer)?;
             let inputs = opened.files().chain(changes.inputs()).chain(files.iter().map(|f| &**f));
             let overwrite = args.force.protecting(inputs);
-            commands::write_and_report("edit/2", &job, output, &overwrite, args.json)
+            commands::write_and_report("edit/3", &job, output, &overwrite, args.json)
         }
         None => {
             let progress = Progress::new();
@@ -169,7 +169,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             if args.json {
                 let len = open(&args.source)?.model().byte_len();
                 let file = (saved != EditOutcome::Unchanged).then_some((path.as_path(), len));
-                return commands::print_written("edit/2", file, time);
+                return commands::print_written("edit/3", file, time);
             }
             if args.reserve.is_some() && saved != EditOutcome::Rebuilt {
                 terminal::note(
@@ -243,7 +243,7 @@ fn dry_run(
         let keys = gguf_kit::json::edited_keys(&changed);
         return Ok(document::print(
             &mut out,
-            "edit/2",
+            "edit/3",
             json!({
                 "keys": keys,
                 "tensors": gguf_kit::json::edited_tensors(&tensors),

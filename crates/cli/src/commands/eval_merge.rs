@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         (Merged::Importance(whole), Some(path)) => {
             imatrix::write_by_extension(&whole, path, &args.force.protecting(&args.parts))?;
             eprintln!("wrote {}", path.display());
-            imatrix::print_summary(&mut out, &whole, args.json)
+            imatrix::print_summary(&mut out, &whole, None, args.json)
         }
         (Merged::Importance(_), None) => {
             Err(Failure::Usage("the parts contain an importance matrix: use -o".to_owned()))

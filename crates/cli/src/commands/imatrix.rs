@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gguf_kit::Error;
 use gguf_kit::eval::{
-    self, ChunkOptions, Collection, ImatrixOptions, PartWriter, RunOptions, Task,
+    self, ChunkOptions, Collection, ImatrixOptions, PartWriter, Perplexity, RunOptions, Task,
 };
 use gguf_kit::quantize::{CalibrationText, Part, save_hessians};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
@@ -56,7 +56,7 @@ pub struct Args {
     /// Save the input Hessian (X Xᵀ) of each matrix instead of an importance matrix, for `gguf quantize
     /// --calibration-data`. Many times larger. For a Whisper model, TEXT is an audio file.
     #[arg(long, alias = "moments", requires = "model", conflicts_with_all = ["in_file", "output_format", "show_statistics", "chunk",
-        "parse_special", "process_output", "output_frequency", "save_frequency", "resume", "part", "json"])]
+        "parse_special", "process_output", "ppl", "output_frequency", "save_frequency", "resume", "part", "json"])]
     hessian: bool,
     #[command(flatten)]
     collect: CollectArgs,
@@ -94,6 +94,10 @@ struct CollectArgs {
     /// Also collect statistics for `output.weight`.
     #[arg(long, requires = "model")]
     process_output: bool,
+    /// Print the perplexity of each chunk and of the text, to see that the model is sane. Takes longer, as it needs
+    /// the output projection.
+    #[arg(long, requires = "model", conflicts_with = "part")]
+    ppl: bool,
     /// Save the output file every N chunks.
     #[arg(
         long,
@@ -165,8 +169,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         merge(&mut whole, other, chunk_size)
             .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
+    let mut perplexity = None;
     if let Some(model) = &args.model {
-        collect(args, model, chunk_size, &mut whole)?;
+        perplexity = collect(args, model, chunk_size, &mut whole)?;
     } else if let (Some(path), Some(whole)) = (args.output(), &whole) {
         write(args, whole, &path, &args.force.protecting(&args.in_file))?;
     }
@@ -175,7 +180,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     let whole = whole.unwrap_or_default();
-    print_summary(&mut out, &whole, args.json)?;
+    print_summary(&mut out, &whole, perplexity, args.json)?;
     if args.show_statistics && !args.json {
         show(&mut out, &statistics(&whole))?;
     }
@@ -183,10 +188,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Prints a summary of an importance matrix.
-pub fn print_summary(out: &mut impl Write, whole: &Imatrix, json: bool) -> Result<(), Failure> {
+pub fn print_summary(
+    out: &mut impl Write,
+    whole: &Imatrix,
+    perplexity: Option<Perplexity>,
+    json: bool,
+) -> Result<(), Failure> {
     if json {
-        document::print(out, "imatrix/2", as_json(whole))?;
+        document::print(out, "imatrix/2", as_json(whole, perplexity))?;
     } else {
+        if let Some(found) = perplexity {
+            writeln!(out, "perplexity {:.4} ± {:.5}", found.value(), found.error())?;
+        }
         writeln!(
             out,
             "{}, {} of {} tokens, from {}",
@@ -232,8 +245,8 @@ fn collect(
     model: &str,
     chunk_size: u32,
     whole: &mut Option<Imatrix>,
-) -> Result<(), Failure> {
-    let (Some(file), Some(path)) = (&args.file, args.output()) else { return Ok(()) };
+) -> Result<Option<Perplexity>, Failure> {
+    let (Some(file), Some(path)) = (&args.file, args.output()) else { return Ok(None) };
     let path = &*path;
     let collect_args = &args.collect;
     let inputs = || args.in_file.iter().cloned().chain([file.clone(), PathBuf::from(model)]);
@@ -247,7 +260,8 @@ fn collect(
     let task =
         Task { text: gguf_kit::read_text(file)?, special: collect_args.parse_special, cut, run };
     let dataset = file.display().to_string();
-    let collection = Collection { dataset, output: collect_args.process_output };
+    let collection =
+        Collection { dataset, output: collect_args.process_output, perplexity: collect_args.ppl };
     let mut collect = ImatrixOptions { collection, skip: collect_args.chunk, resumed: None };
     let was_there = path.exists() && !collect_args.resume;
     let collected =
@@ -268,8 +282,8 @@ fn collect(
     if let Some(part) = collect_args.part {
         let keeper =
             PartWriter::new(part, path, args.force.existing(), inputs(), collect_args.resume)?;
-        *whole = Some(collected(&collect, keeper, &mut |_, _| Ok(()))?);
-        return Ok(());
+        *whole = Some(collected(&collect, keeper, &mut |_, _, _| Ok(()))?);
+        return Ok(None);
     }
     let copies = args.force.protecting(inputs());
     let own = Overwrite::new(Existing::Replace).protecting(inputs());
@@ -289,7 +303,12 @@ fn collect(
         merge(&mut all, &result, chunk_size)?;
         Ok(all.unwrap_or_default())
     };
-    let mut each = |read: usize, sums: &dyn Fn() -> Imatrix| {
+    let mut perplexity = None;
+    let mut each = |read: usize, found: Option<&Perplexity>, sums: &dyn Fn() -> Imatrix| {
+        if let Some(found) = found {
+            perplexity = Some(*found);
+            eprint!("[{read}]{:.4},", found.value());
+        }
         if read.is_multiple_of(collect_args.output_frequency.get()) {
             write(args, &with_before(sums())?, path, &overwrite)?;
             // From here on the output file belongs to this run.
@@ -303,9 +322,12 @@ fn collect(
     };
     let result = collected(&collect, PartWriter::default(), &mut each)?;
     let all = with_before(result)?;
+    if perplexity.is_some() {
+        eprintln!();
+    }
     write(args, &all, path, &overwrite)?;
     *whole = Some(all);
-    Ok(())
+    Ok(perplexity)
 }
 
 /// Merges `other` into `whole`, if any. A text collected in parts is listed once.
@@ -368,7 +390,7 @@ fn show(out: &mut impl Write, all: &[Statistics]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn as_json(imatrix: &Imatrix) -> serde_json::Value {
+fn as_json(imatrix: &Imatrix, perplexity: Option<Perplexity>) -> serde_json::Value {
     let matrices = statistics(imatrix).into_iter().map(|one| {
         json!({
             "name": one.name,
@@ -388,6 +410,8 @@ fn as_json(imatrix: &Imatrix) -> serde_json::Value {
         "datasets": imatrix.datasets,
         "chunks": imatrix.chunk_count,
         "chunk_size": imatrix.chunk_size,
+        "ppl": perplexity.map(|found| found.value()),
+        "ppl_error": perplexity.map(|found| found.error()),
         "matrices": matrices.collect::<Vec<_>>(),
     })
 }

@@ -71,7 +71,7 @@ pub fn pull(args: &PullArgs) -> Result<(), Failure> {
 /// Prints what a scan of the downloaded model finds.
 fn warn_of_manipulation(path: &str) -> Result<(), Failure> {
     let findings = Files::open(path, None)?.scan(&render_template::renderer()?)?;
-    let suspicious = findings.iter().filter(|finding| finding.severity != Severity::Info);
+    let suspicious = findings.iter().filter(|finding| finding.severity != Severity::Note);
     for finding in suspicious.clone() {
         terminal::warning(terminal::plain(&finding.message));
     }

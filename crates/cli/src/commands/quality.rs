@@ -217,6 +217,7 @@ impl Args {
             calibration: self.calibration.choice(),
             allow_requantize: self.allow_requantize,
             benchmark: (!self.no_speed).then(|| BenchmarkOptions {
+                depth: 0,
                 prompt: 512,
                 generated: 64,
                 repetitions: 3,

@@ -27,8 +27,8 @@ const FLAGS: &[Flag] = &[
     translated("-ofreq --output-frequency", 1, "`--output-frequency`"),
     translated("--save-frequency", 1, "`--save-frequency`; 0 disables"),
     renamed("--process-output", 0, "--process-output"),
-    ignored("--no-ppl", 0, "no perplexity is computed during collection"),
-    translated("--ppl", 0, "prints a note: use `gguf perplexity`"),
+    translated("--no-ppl", 0, "without `--ppl`, which is the default here as in the original"),
+    translated("--ppl", 0, "`--ppl`, the default"),
     ignored("--context-shift --no-context-shift", 0, shared_flags::NO_SAMPLING),
     translated("--show-statistics", 0, "`--show-statistics`, for one file of `--in-file`"),
     renamed("--parse-special", 0, "--parse-special"),
@@ -64,8 +64,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let model = model.transpose()?;
     if let Some((_, text)) = &model {
         if !arguments.has("--no-ppl") {
-            let what = "no perplexity is computed during collection";
-            eprintln!("note: {what}: use `gguf perplexity`");
+            flags.push("--ppl".to_owned());
         }
         flags.push(format!("--file={text}"));
         flags.extend(shared_arguments::run_flags(arguments)?);

@@ -8,10 +8,10 @@ use gguf_store::edit::RESERVE_KEY;
 pub struct KeyChange {
     /// The key.
     pub key: String,
-    /// Truncated value in A; `None` if A lacks the key.
-    pub a: Option<String>,
-    /// Truncated value in B; `None` if B lacks the key.
-    pub b: Option<String>,
+    /// Value in A; `None` if A lacks the key.
+    pub a: Option<Value>,
+    /// Value in B; `None` if B lacks the key.
+    pub b: Option<Value>,
     /// Position of the difference in a long value.
     pub detail: Detail,
 }
@@ -47,9 +47,9 @@ pub struct ElementChange {
     /// Index of the element; the token id in a vocabulary.
     pub index: u64,
     /// Value in A; `None` after its end.
-    pub a: Option<String>,
+    pub a: Option<Value>,
     /// Value in B; `None` after its end.
-    pub b: Option<String>,
+    pub b: Option<Value>,
 }
 
 /// Returns the different keys: those of A in order, then those that only B has. Header padding does not count.
@@ -59,8 +59,8 @@ pub fn compare(a: &Metadata, b: &Metadata) -> Vec<KeyChange> {
         let other = b.get(key);
         (other != Some(value)).then(|| KeyChange {
             key: key.to_owned(),
-            a: Some(truncated(&value.to_string())),
-            b: other.map(|other| truncated(&other.to_string())),
+            a: Some(value.clone()),
+            b: other.cloned(),
             detail: other.map_or(Detail::None, |other| detail(value, other)),
         })
     });
@@ -68,7 +68,7 @@ pub fn compare(a: &Metadata, b: &Metadata) -> Vec<KeyChange> {
     let added = added.map(|(key, value)| KeyChange {
         key: key.to_owned(),
         a: None,
-        b: Some(truncated(&value.to_string())),
+        b: Some(value.clone()),
         detail: Detail::None,
     });
     changed.chain(added).collect()
@@ -98,8 +98,7 @@ fn elements(a: &Array, b: &Array) -> Detail {
         }
         differing += 1;
         if first.len() < FIRST {
-            let shown = |value: Option<Value>| value.map(|value| truncated(&value.to_string()));
-            first.push(ElementChange { index, a: shown(a), b: shown(b) });
+            first.push(ElementChange { index, a, b });
         }
     }
     Detail::Elements { lengths: (a.len(), b.len()), differing, first }

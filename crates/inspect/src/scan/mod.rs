@@ -63,7 +63,7 @@ fn not_read(tensors: &[&ModelTensor]) -> Vec<Finding> {
             count => format!("the {ty} data of {count} tensors is not scanned"),
         };
         let first = tensors.first()?;
-        let finding = Finding::info("data-unread", message).at(first.offset);
+        let finding = Finding::note("data-unread", message).at(first.offset);
         Some(if tensors.len() == 1 { finding.tensor(&*first.info.name) } else { finding })
     };
     types.into_iter().filter_map(finding).collect()
@@ -176,6 +176,6 @@ fn zero(name: &str) -> Finding {
             .help("the model does not see its input: download or convert it again"),
         _ if is_norm => Finding::error("data-zero", "all elements are zero")
             .help("a norm of zeros cuts off its layer: download or convert the model again"),
-        _ => Finding::info("data-zero", "all elements are zero"),
+        _ => Finding::note("data-zero", "all elements are zero"),
     }
 }

@@ -120,7 +120,7 @@ fn keys_tokens_and_templates_are_told() {
     assert_eq!(found.verdict, Verdict::SameWeights);
     let keys: Vec<&str> = found.keys.iter().map(|change| change.key.as_str()).collect();
     assert_eq!(keys, ["tokenizer.ggml.tokens", "tokenizer.chat_template", "general.name"]);
-    let text = |text: &str| Some(format!("{text:?}"));
+    let text = |text: &str| Some(Value::from(text));
     let first = vec![
         ElementChange { index: 2, a: text("b"), b: text("c") },
         ElementChange { index: 4, a: None, b: text("x") },

@@ -96,10 +96,10 @@ pub fn perplexity(
     }
 }
 
-/// Receives the number of finished chunks and a function that returns the importance matrix so far. An error stops the
-/// work.
+/// Receives the number of finished chunks, their perplexity if wanted, and a function that returns the importance matrix
+/// so far. An error stops the work.
 pub type OnImatrixChunk<'e> =
-    dyn FnMut(usize, &dyn Fn() -> Imatrix) -> Result<(), Error> + Send + 'e;
+    dyn FnMut(usize, Option<&Perplexity>, &dyn Fn() -> Imatrix) -> Result<(), Error> + Send + 'e;
 
 /// Options of an importance matrix.
 #[derive(Clone, Debug, Default)]
@@ -150,13 +150,17 @@ pub fn imatrix(
         _ => Importance::default(),
     };
     progress.begin("reading", (chunks.count() * len) as u64);
-    let mut on_chunk = |read: usize, sums: &dyn Fn() -> Importance| {
-        if part_writer.has_file() {
-            part_writer.portion(number).tally = Tally::Importance(sums());
-            part_writer.write(false)?;
-        }
-        on_chunk(read, &|| Imatrix { fingerprint: Some(fingerprint.clone()), ..sums().imatrix() })
-    };
+    let mut on_chunk =
+        |read: usize, perplexity: Option<&Perplexity>, sums: &dyn Fn() -> Importance| {
+            if part_writer.has_file() {
+                part_writer.portion(number).tally = Tally::Importance(sums());
+                part_writer.write(false)?;
+            }
+            on_chunk(read, perplexity, &|| Imatrix {
+                fingerprint: Some(fingerprint.clone()),
+                ..sums().imatrix()
+            })
+        };
     let (executor, run) = (model.executor(), task.run);
     let found =
         gguf_eval::imatrix(executor, &chunks, run, collection, before, &mut on_chunk, progress);

@@ -1,10 +1,13 @@
-//! Differences of two models: `diff/1`.
+//! Differences of two models: `diff/2`.
 
+use gguf::Value;
 use gguf_inspect::{Change, Detail, Diff, KeyChange};
 use gguf_quant::Difference;
 use serde_json::{Value as Json, json};
 
-/// Serializes a comparison of two models: `diff/1`.
+use super::value::{SHORT_ARRAY, typed_value, value};
+
+/// Serializes a comparison of two models: `diff/2`.
 pub fn diff(diff: &Diff) -> Json {
     let keys: Vec<_> = diff.keys.iter().map(key_change).collect();
     let tensors: Vec<_> = diff
@@ -50,16 +53,19 @@ pub fn figures(figures: &Difference) -> Json {
     })
 }
 
-/// Serializes the difference of a key.
+/// Serializes the difference of a key: an item of `keys` of `diff/2`.
 pub fn key_change(change: &KeyChange) -> Json {
+    let side = |value: &Option<Value>| value.as_ref().map(|value| typed_value(value, SHORT_ARRAY));
+    let element =
+        |value: &Option<Value>| value.as_ref().map(|value| self::value(value, SHORT_ARRAY));
     let detail = match &change.detail {
         Detail::None => Json::Null,
         Detail::Elements { lengths, differing, first } => json!({
             "lengths": [lengths.0, lengths.1],
             "differing": differing,
-            "first": first.iter().map(|e| json!([e.index, e.a, e.b])).collect::<Json>(),
+            "first": first.iter().map(|e| json!([e.index, element(&e.a), element(&e.b)])).collect::<Json>(),
         }),
         Detail::Line { number, a, b } => json!({ "line": number, "a": a, "b": b }),
     };
-    json!({ "key": change.key, "a": change.a, "b": change.b, "detail": detail })
+    json!({ "key": change.key, "a": side(&change.a), "b": side(&change.b), "detail": detail })
 }

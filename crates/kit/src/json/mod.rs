@@ -14,7 +14,7 @@ pub use diff::{diff, figures, key_change};
 pub use error::{REPLACE, error, whose};
 pub use graph::graph;
 pub use summary::{special_tokens, summary};
-pub use value::value;
+pub use value::{SHORT_ARRAY, typed_value, value};
 
 use crate::edit::{KeyChange, TensorChange};
 use crate::memory;
@@ -30,7 +30,7 @@ pub fn with_schema(schema: &str, document: Json) -> Json {
     Json::Object(all)
 }
 
-/// Serializes a finding of `check/1`.
+/// Serializes a finding of `check/2`.
 pub fn finding(finding: &Finding) -> Json {
     json!({
         "code": finding.code,
@@ -43,14 +43,14 @@ pub fn finding(finding: &Finding) -> Json {
     })
 }
 
-/// Serializes the changes of keys: `keys` of `edit/2`.
+/// Serializes the changes of keys: `keys` of `edit/3`.
 pub fn edited_keys(changes: &[KeyChange]) -> Json {
-    let shown = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
+    let shown = |value: &Option<Value>| value.as_ref().map(|value| typed_value(value, SHORT_ARRAY));
     let change = |change: &KeyChange| json!({ "key": change.key, "a": shown(&change.before), "b": shown(&change.after) });
     changes.iter().map(change).collect()
 }
 
-/// Serializes the changes of tensors: `tensors` of `edit/2`.
+/// Serializes the changes of tensors: `tensors` of `edit/3`.
 pub fn edited_tensors(changes: &[TensorChange]) -> Json {
     let change = |change: &TensorChange| match change {
         TensorChange::Dropped(name) => json!({ "tensor": name, "change": "dropped" }),

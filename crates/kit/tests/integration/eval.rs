@@ -95,7 +95,7 @@ fn what_is_interrupted_goes_on() {
 
     let collect = ImatrixOptions { collection: Collection::default(), skip: 2, resumed: None };
     let run = |keeper: &mut PartWriter, progress: &dyn Progress| {
-        imatrix(&model, &options, &task, &collect, keeper, &mut |_, _| Ok(()), progress)
+        imatrix(&model, &options, &task, &collect, keeper, &mut |_, _, _| Ok(()), progress)
     };
     let whole = run(&mut PartWriter::default(), &()).unwrap();
     let (found, times) = again(&dir.path().join("imatrix"), run);

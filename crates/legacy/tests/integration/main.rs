@@ -61,7 +61,7 @@ impl Converted {
         let (findings, _) = gguf_check::check(&bytes.into());
         let no_merges = self.notes.iter().any(|note| note.contains("cannot be tokenized"));
         let is_bad = |finding: &&gguf::Finding| {
-            finding.severity > Severity::Info
+            finding.severity > Severity::Note
                 && !(no_merges && finding.code == "tokenizer-merges-missing")
         };
         let bad: Vec<_> = findings.iter().filter(is_bad).collect();

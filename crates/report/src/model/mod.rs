@@ -1,7 +1,7 @@
 //! HTML page of a model: facts, findings, metadata keys and tensor statistics.
 
 use gguf::units::{bytes, count};
-use gguf::{Error, Finding, Severity, Value};
+use gguf::{Error, Finding, Value};
 use gguf_inspect::summary::Summary;
 use gguf_inspect::values::{Matrix, Statistics, statistics};
 use gguf_models::schema;
@@ -144,11 +144,7 @@ impl FindingRow {
         let place = place.map_or(String::new(), |place| format!("{place}: "));
         Self {
             code: finding.code,
-            severity: match finding.severity {
-                Severity::Info => "info",
-                Severity::Warning => "warning",
-                Severity::Error => "error",
-            },
+            severity: finding.severity.name(),
             text: place + &truncated(&finding.message),
             help: finding.help.to_string(),
         }

@@ -42,7 +42,7 @@ pub fn check(directory: &Path, documents: &HashMap<&str, Json>) -> Result<Vec<Fi
             ),
             false => format!("has {} Python files ({first} ...)", names.len()),
         };
-        findings.push(Finding::info("custom-code", message));
+        findings.push(Finding::note("custom-code", message));
     }
     for name in names.iter().take(MAX_FILES) {
         let Some(bytes) = read(directory, name)? else { continue };

@@ -285,7 +285,7 @@ impl Rules<'_> {
             if !is_structural(&word) {
                 let message = format!("replaces the word {word:?} of a message");
                 // Rendering shows whether a message of the user or of the model changes.
-                self.report(Finding::info("template-rewrite", ""), value.line, message);
+                self.report(Finding::note("template-rewrite", ""), value.line, message);
             }
         }
     }

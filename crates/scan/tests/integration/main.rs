@@ -31,7 +31,7 @@ pub fn scan(metadata: &Metadata) -> Vec<Finding> {
 
 /// Returns the codes of warnings and errors, each once.
 pub fn codes(findings: &[Finding]) -> Vec<&'static str> {
-    let loud = findings.iter().filter(|finding| finding.severity > Severity::Info);
+    let loud = findings.iter().filter(|finding| finding.severity > Severity::Note);
     let mut codes: Vec<_> = loud.map(|finding| finding.code).collect();
     codes.sort_unstable();
     codes.dedup();

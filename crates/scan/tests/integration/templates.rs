@@ -136,7 +136,7 @@ fn special_tokens_are_scanned() {
     metadata.set("tokenizer.ggml.tokens", Array::from_strings(["<|User|>", "<｜User｜>"]));
     metadata.set("tokenizer.ggml.token_type", Array::from(&[3i32, 3][..]));
     let found = scan(&metadata);
-    assert_eq!((found.len(), found[0].severity), (1, Severity::Info), "{found:?}");
+    assert_eq!((found.len(), found[0].severity), (1, Severity::Note), "{found:?}");
 }
 
 #[test]

@@ -449,7 +449,7 @@ fn equal_prompts_have_no_finding() {
             // It exercises the language of jinja2.
             "python" => continue,
             // llama.cpp loses the text before `continue`.
-            "headers" => &[Severity::Info],
+            "headers" => &[Severity::Note],
             // It passes arguments as text, which has no keys.
             "tools" => &[Severity::Warning],
             _ => &[],
@@ -486,7 +486,7 @@ fn different_prompts_have_a_finding_with_the_difference() {
     assert_eq!(
         lint(&tools),
         [(
-            Severity::Info,
+            Severity::Note,
             "for tools jinja2 renders \" it?0.3333333333333333\", llama.cpp \" it?0.333333\""
                 .to_owned()
         )]
@@ -500,7 +500,7 @@ fn a_system_prompt_that_llama_cpp_adds_is_a_note() {
     assert_eq!(
         lint(silent),
         [(
-            Severity::Info,
+            Severity::Note,
             "for a system prompt jinja2 renders \"[user]\", llama.cpp \"[user]Be brief.\\n\""
                 .to_owned()
         )]

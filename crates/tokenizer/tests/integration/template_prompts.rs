@@ -68,7 +68,7 @@ fn wrong_end(metadata: &Metadata) -> Option<u32> {
 
 fn warnings(metadata: &Metadata) -> Vec<&'static str> {
     let findings = lint(metadata).into_iter();
-    findings.filter(|one| one.severity != Severity::Info).map(|one| one.code).collect()
+    findings.filter(|one| one.severity != Severity::Note).map(|one| one.code).collect()
 }
 
 fn severity(metadata: &Metadata, code: &str) -> Option<Severity> {
@@ -82,7 +82,7 @@ fn templates_of_their_own_vocabulary_have_no_warning() {
         assert_eq!(wrong_end(&metadata), None);
     }
     // Zephyr was trained with markers of ordinary text.
-    assert_eq!(severity(&llama_2(ZEPHYR), "template-token-missing"), Some(Severity::Info));
+    assert_eq!(severity(&llama_2(ZEPHYR), "template-token-missing"), Some(Severity::Note));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn tokens_of_tool_results_only_are_a_note() {
     let special = ["<|system|>", "<|user|>", "<|assistant|>", "</s>"];
     let findings = lint(&vocabulary(&special, &[("eos", "</s>")], ZEPHYR));
     let finding = findings.iter().find(|one| one.code == "template-token-missing").unwrap();
-    assert_eq!(finding.severity, Severity::Info, "{finding}");
+    assert_eq!(finding.severity, Severity::Note, "{finding}");
     assert!(finding.message.contains("`<|tool|>`"), "{finding}");
 }
 
@@ -156,7 +156,7 @@ fn the_end_of_answers_is_compared_with_end_tokens() {
     for (eos, end) in [("<eos>", "<end_of_turn>"), ("<|endoftext|>", "<|end|>")] {
         let template = CHATML.replace("<|im_end|>", end);
         let metadata = vocabulary(&["<|im_start|>", eos, end], &[("eos", eos)], &template);
-        assert_eq!(severity(&metadata, "template-end"), Some(Severity::Info), "{eos}");
+        assert_eq!(severity(&metadata, "template-end"), Some(Severity::Note), "{eos}");
         assert_eq!(wrong_end(&metadata), None);
     }
 }
@@ -177,7 +177,7 @@ fn bos_is_written_once() {
     assert_eq!(warnings(&llama_3(&doubled)), ["template-bos"]);
     let mut metadata = llama_3(LLAMA_3);
     metadata.set(ADD, true);
-    assert_eq!(severity(&metadata, "template-bos"), Some(Severity::Info));
+    assert_eq!(severity(&metadata, "template-bos"), Some(Severity::Note));
     metadata.set(ADD, false);
     assert_eq!(severity(&metadata, "template-bos"), None);
     // The token that begins turns is BOS here.
@@ -191,8 +191,8 @@ fn prompts_open_the_answer() {
     let never = CHATML.split("{% if add").next().unwrap();
     assert_eq!(warnings(&chatml(never)), ["template-generation-prompt"]);
     let always = format!("{never}<|im_start|>assistant\n");
-    assert_eq!(severity(&chatml(&always), "template-generation-prompt"), Some(Severity::Info));
-    assert_eq!(severity(&llama_2(LLAMA_2), "template-generation-prompt"), Some(Severity::Info));
+    assert_eq!(severity(&chatml(&always), "template-generation-prompt"), Some(Severity::Note));
+    assert_eq!(severity(&llama_2(LLAMA_2), "template-generation-prompt"), Some(Severity::Note));
 }
 
 #[test]
@@ -203,15 +203,15 @@ fn conversations_that_render_to_nothing_or_fail_are_found() {
                     {% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
     let metadata = chatml(no_tools);
     assert_eq!(warnings(&metadata), [""; 0]);
-    assert_eq!(severity(&metadata, "template-conversation"), Some(Severity::Info));
+    assert_eq!(severity(&metadata, "template-conversation"), Some(Severity::Note));
 }
 
 #[test]
 fn tools_and_runtime_defaults_are_noted() {
-    assert_eq!(severity(&llama_3(LLAMA_3), "template-no-tools"), Some(Severity::Info));
+    assert_eq!(severity(&llama_3(LLAMA_3), "template-no-tools"), Some(Severity::Note));
     assert_eq!(severity(&chatml(CHATML), "template-no-tools"), None);
     let thinking = format!("{CHATML}{{% if enable_thinking %}}<think>{{% endif %}}");
-    assert_eq!(severity(&chatml(&thinking), "template-runtime-defaults"), Some(Severity::Info));
+    assert_eq!(severity(&chatml(&thinking), "template-runtime-defaults"), Some(Severity::Note));
 }
 
 #[test]

@@ -28,7 +28,12 @@ pub fn keys(request: &Request) -> ApiResult {
     let (a, b) = (request.a.model()?.metadata(), request.b.model()?.metadata());
     let changes = diff_keys(a, b);
     let same = a.iter().filter(|(key, value)| b.get(key) == Some(*value)).count();
-    let keys = changes.iter().map(key_change).collect::<Json>();
+    let keys = changes.iter().map(|change| {
+        let mut row = key_change(change);
+        super::keys::add_text(&mut row, change.a.as_ref(), change.b.as_ref());
+        row
+    });
+    let keys = keys.collect::<Json>();
     Ok(Response::Json(json!({ "keys": keys, "same": same })))
 }
 

@@ -94,10 +94,13 @@ pub fn edit(request: Request, edit: Edit) -> ApiResult {
     let changes = edit.changes()?;
     let keys = preview(model.model()?, &changes, renderer)?;
     let findings = new_findings(model.model()?, &changes, renderer)?;
-    let mut document = json::with_schema(
-        "edit/2",
-        serde_json::json!({ "keys": json::edited_keys(&keys), "findings": findings_json(&model, &findings) }),
-    );
+    let mut rows = json::edited_keys(&keys);
+    for (row, change) in rows.as_array_mut().into_iter().flatten().zip(&keys) {
+        super::keys::add_text(row, change.before.as_ref(), change.after.as_ref());
+    }
+    let findings = findings_json(&model, &findings);
+    let document = serde_json::json!({ "keys": rows, "findings": findings });
+    let mut document = json::with_schema("edit/3", document);
     if !edit.preview {
         let path = path.clone();
         // The header is written in place only if the file is not open.

@@ -125,6 +125,15 @@ fn entry(model: &OpenModel, n: usize, key: &str, value: &Value) -> Result<Json, 
     Ok(json)
 }
 
+/// Adds the values of a changed key as text: `text` of its sides `a` and `b`.
+pub(super) fn add_text(row: &mut Json, a: Option<&Value>, b: Option<&Value>) {
+    for (side, value) in [("a", a), ("b", b)] {
+        if let Some(value) = value {
+            row[side]["text"] = display(value).0.into();
+        }
+    }
+}
+
 /// Formats a value on one line; returns the text and its full length in bytes.
 fn display(value: &Value) -> (String, usize) {
     match value {

@@ -46,7 +46,7 @@ pub fn findings(request: &Request) -> ApiResult {
         }
     }
     let document = json!({ "file": model.source, "findings": all });
-    Ok(Response::Json(json::with_schema("check/1", document)))
+    Ok(Response::Json(json::with_schema("check/2", document)))
 }
 
 /// Returns the index of the first entry of each wanted name.

@@ -19,7 +19,7 @@ fn preview_writes_nothing_and_edit_writes() {
         "rename": [["general.basename", "my.basename"]],
     });
     let preview = viewer.post("models/0/edit", &change).ok();
-    assert_eq!((&preview["schema"], &preview["saved"]), (&"gguf-kit/edit/2".into(), &json!(null)));
+    assert_eq!((&preview["schema"], &preview["saved"]), (&"gguf-kit/edit/3".into(), &json!(null)));
     let keys: Vec<_> = preview["keys"]
         .as_array()
         .unwrap()
@@ -27,7 +27,8 @@ fn preview_writes_nothing_and_edit_writes() {
         .map(|key| key["key"].as_str().unwrap())
         .collect();
     assert_eq!(keys, ["general.name", "my.basename", "my.number", "general.basename"], "{preview}");
-    assert_eq!(preview["keys"][0]["b"], "\"Another name\"");
+    let new = json!({ "type": "STRING", "value": "Another name", "text": "\"Another name\"" });
+    assert_eq!(preview["keys"][0]["b"], new);
     assert!(std::fs::read(&path).unwrap() == before);
 
     change["preview"] = false.into();

@@ -31,7 +31,7 @@ fn responses_equal_the_command_line() {
     let found = viewer.json("models/0/findings");
     assert_eq!(
         (&found["schema"], &found["file"]),
-        (&"gguf-kit/check/1".into(), &path.clone().into())
+        (&"gguf-kit/check/2".into(), &path.clone().into())
     );
     for finding in found["findings"].as_array().unwrap() {
         assert!(finding["meaning"].is_string() && finding["file_n"] == 0, "{finding}");

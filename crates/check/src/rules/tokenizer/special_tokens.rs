@@ -192,7 +192,7 @@ fn end(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         Some(_) => {
             (Severity::Warning, "answers never end in some programs: set the EOS of the model")
         }
-        None => (Severity::Info, "loaders assume a token: set the EOS of the model"),
+        None => (Severity::Note, "loaders assume a token: set the EOS of the model"),
     };
     let finding = Finding { severity, ..Finding::error("eos-missing", "the EOS token is missing") };
     sink.report(finding.key(EOS).help(help))
@@ -228,7 +228,7 @@ fn beginning(subject: &Subject, tokens: &Array, sink: &mut dyn Sink) -> ControlF
         )
         .help("prompts begin with a token that the model did not see in training: set it to false"),
         // Chat templates can contain BOS themselves.
-        false if template_has_bos(metadata, bos_text) => Finding::info(
+        false if template_has_bos(metadata, bos_text) => Finding::note(
             "add-bos-wrong",
             format!("is false; BOS of {} comes only from the chat template", family.name),
         )

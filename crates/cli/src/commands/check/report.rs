@@ -15,8 +15,8 @@ const GROUP_ABOVE: usize = 3;
 /// Returns the report of one model. `data_read`: whether tensor data was read.
 pub fn text(source: &str, findings: &[Finding], data_read: bool) -> String {
     let mut text = summary(source, findings, data_read) + "\n";
-    for severity in [Severity::Error, Severity::Warning, Severity::Info] {
-        if severity == Severity::Info && !terminal::is_verbose() {
+    for severity in [Severity::Error, Severity::Warning, Severity::Note] {
+        if severity == Severity::Note && !terminal::is_verbose() {
             continue;
         }
         let mut codes: Vec<&str> = Vec::new();
@@ -39,7 +39,7 @@ fn summary(source: &str, findings: &[Finding], data_read: bool) -> String {
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let counted = |severity, count: usize| match count {
         0 => None,
-        _ => Some(terminal::severe(severity, listing::plural(count, terminal::word(severity)))),
+        _ => Some(terminal::severe(severity, listing::plural(count, severity.name()))),
     };
     let mut parts: Vec<_> =
         [counted(Severity::Error, errors), counted(Severity::Warning, warnings)]
@@ -51,7 +51,7 @@ fn summary(source: &str, findings: &[Finding], data_read: bool) -> String {
     } else if errors == 0 {
         parts.insert(0, "no errors".into());
     }
-    let notes = count(Severity::Info);
+    let notes = count(Severity::Note);
     if notes > 0 {
         let hint = if terminal::is_verbose() { "" } else { " (-v shows it)" };
         let hint = if notes > 1 { hint.replace("it", "them") } else { hint.to_owned() };
@@ -67,7 +67,7 @@ fn summary(source: &str, findings: &[Finding], data_read: bool) -> String {
 
 /// Returns the findings of one code, with advice.
 fn group(severity: Severity, code: &str, findings: &[&Finding]) -> String {
-    let word = terminal::severe(severity, terminal::word(severity));
+    let word = terminal::severe(severity, severity.name());
     let times = match findings.len() {
         1 => String::new(),
         count => format!(" ({count})"),

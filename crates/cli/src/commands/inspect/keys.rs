@@ -1,15 +1,13 @@
 //! Metadata keys of a model.
 
 use gguf::{Metadata, Value};
+use gguf_kit::json::{SHORT_ARRAY, typed_value, value as value_json};
 use gguf_store::edit::RESERVE_KEY;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::glob::{Glob, no_match};
 use crate::failure::Failure;
 use crate::{listing, terminal};
-
-/// Maximum length of arrays that are shown in full.
-const SHORT: u64 = 16;
 
 fn matching<'m>(
     metadata: &'m Metadata,
@@ -35,7 +33,7 @@ pub fn text(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<String,
         let key = terminal::plain(key);
         let line = match value {
             _ if key == RESERVE_KEY && !in_full => "header padding for edits in place".to_owned(),
-            Value::Array(_) if in_full => listing::value_json(value, u64::MAX).to_string(),
+            Value::Array(_) if in_full => value_json(value, u64::MAX).to_string(),
             value if in_full => value.to_string(),
             value => listing::shortened(&value.to_string()),
         };
@@ -47,14 +45,7 @@ pub fn text(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<String,
 }
 
 pub fn to_json(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<Json, Failure> {
-    let longest = if in_full { u64::MAX } else { SHORT };
-    let entry = |(key, value): &(&str, &Value)| {
-        let mut entry = json!({ "type": value.value_type().name() });
-        if let Some(array) = value.as_array() {
-            entry["element_type"] = array.element_type().name().into();
-        }
-        entry["value"] = listing::value_json(value, longest);
-        ((*key).to_owned(), entry)
-    };
+    let longest = if in_full { u64::MAX } else { SHORT_ARRAY };
+    let entry = |(key, value): &(&str, &Value)| ((*key).to_owned(), typed_value(value, longest));
     Ok(Json::Object(matching(metadata, pattern)?.iter().map(entry).collect()))
 }

@@ -5,7 +5,7 @@ mod print;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use gguf_kit::bench::{BenchmarkOptions, Rates};
+use gguf_kit::bench::Trial;
 use gguf_kit::open;
 use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::summary::Summary;
@@ -58,8 +58,8 @@ const FLAGS: &[Flag] = &[
     ignored("--offline", 0, "there is no model cache"),
     translated("-p --n-prompt", 1, "`--prompt`; numbers and ranges, as in the original"),
     translated("-n --n-gen", 1, "`--tokens`; numbers and ranges, as in the original"),
-    refused("-pg", 1, "prompt processing and generation are measured separately: use -p and -n"),
-    translated("-d --n-depth", 1, "0 only: tests start with an empty context"),
+    translated("-pg", 1, "`PROMPT,GENERATED`: one test of both, timed together"),
+    translated("-d --n-depth", 1, "`--depth`; numbers and ranges, as in the original"),
     ignored("-b --batch-size", 1, "prompts are processed in one batch"),
     ignored("-ub --ubatch-size", 1, "prompts are processed in one batch"),
     translated("-ctk --cache-type-k", 1, "`--cache-type`, with -ctv: f32, f16 or q8_0"),
@@ -90,9 +90,6 @@ const FLAGS: &[Flag] = &[
 fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if let Some(word) = arguments.positionals.first() {
         return Err(Failure::Usage(format!("unexpected argument `{word}`: use -m for the model")));
-    }
-    if numbers(arguments, "--n-depth", &[0])?.iter().any(|depth| *depth > 0) {
-        return Err(Failure::Usage("-d: only depth 0 is supported".into()));
     }
     let named: Vec<_> = arguments.all("--model").flat_map(|v| v[0].split(',')).collect();
     let models = match named.is_empty() {
@@ -149,33 +146,43 @@ fn measure(
     let all = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (prompts, generated) =
         (numbers(arguments, "--n-prompt", &[512])?, numbers(arguments, "--n-gen", &[128])?);
+    let pairs = arguments.all("-pg").map(|values| pair(&values[0]));
+    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    let depths = numbers(arguments, "--n-depth", &[0])?;
     let tests = prompts.iter().map(|n| (*n, 0)).chain(generated.iter().map(|n| (0, *n)));
-    let tests: Vec<_> = tests.filter(|(prompt, generated)| prompt + generated > 0).collect();
+    let tests = tests.chain(pairs).filter(|(prompt, generated)| prompt + generated > 0);
+    let at = |depth: usize| {
+        tests.clone().map(move |(prompt, generated)| Trial { depth, prompt, generated })
+    };
+    let trials: Vec<_> = depths.iter().flat_map(|depth| at(*depth)).collect();
     let opened = open(model)?;
     let summary = Summary::of(opened.model());
     drop(opened);
     let options = ExecutorOptions { precision: Precision::Fast, ..ExecutorOptions::default() };
     let running = load(model, &options)?;
     for threads in numbers(arguments, "--threads", &[all])? {
-        for (prompt, generated) in &tests {
+        for trial in &trials {
             std::thread::sleep(delay);
-            let trial = BenchmarkOptions {
-                prompt: *prompt,
-                generated: *generated,
-                repetitions,
-                cache_type,
-            };
             let rates = on_threads(NonZeroUsize::new(threads), || -> Result<_, Failure> {
                 let progress = Progress::new();
-                let rates = Rates::measure(&running.executor, &trial, &progress)?;
+                let rates = trial.measure(&running.executor, repetitions, cache_type, &progress)?;
                 progress.finish();
                 Ok(rates)
             })?;
-            let rates = rates.prompt.or(rates.generation).unwrap_or_default();
-            each(&Test { model, summary: &summary, threads, cache, trial: &trial, rates: &rates })?;
+            each(&Test { model, summary: &summary, threads, cache, trial, rates: &rates })?;
         }
     }
     Ok(())
+}
+
+/// Parses the value of `-pg`.
+fn pair(text: &str) -> Result<(usize, usize), Failure> {
+    let numbers = text.split_once(',').and_then(|(prompt, generated)| {
+        Some((prompt.trim().parse().ok()?, generated.trim().parse().ok()?))
+    });
+    numbers.ok_or_else(|| {
+        Failure::Usage(format!("-pg: `{text}` is not a pair of numbers such as 512,128"))
+    })
 }
 
 /// Parses the numbers of a flag, separated by commas: single numbers or ranges `FIRST-LAST`, with steps `+N` or

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gguf_kit::bench::BenchmarkOptions;
+use gguf_kit::bench::Trial;
 use gguf_kit::summary::Summary;
 use serde_json::Value as Json;
 
@@ -13,7 +13,7 @@ pub struct Test<'t> {
     pub summary: &'t Summary,
     pub threads: usize,
     pub cache: &'t str,
-    pub trial: &'t BenchmarkOptions,
+    pub trial: &'t Trial,
     /// Tokens per second of each repetition.
     pub rates: &'t [f64],
 }
@@ -118,7 +118,7 @@ impl Test<'_> {
         fields.extend([
             ("n_prompt", Integer, self.trial.prompt.to_string()),
             ("n_gen", Integer, self.trial.generated.to_string()),
-            ("n_depth", Integer, "0".into()),
+            ("n_depth", Integer, self.trial.depth.to_string()),
             ("test_time", Text, now()),
             ("avg_ns", Integer, format!("{time:.0}")),
             ("stddev_ns", Integer, format!("{time_spread:.0}")),
@@ -253,12 +253,22 @@ fn columns(test: &Test<'_>) -> [String; COLUMNS.len()] {
         },
         "CPU".to_owned(),
         test.threads.to_string(),
-        match test.trial.prompt {
-            0 => format!("tg{}", test.trial.generated),
-            prompt => format!("pp{prompt}"),
-        },
+        test_name(test.trial),
         format!("{rate:.2} ± {spread:.2}"),
     ]
+}
+
+/// Returns the name of a test, such as `pp512+tg128 @ d4096`.
+fn test_name(trial: &Trial) -> String {
+    let name = match (trial.prompt, trial.generated) {
+        (0, generated) => format!("tg{generated}"),
+        (prompt, 0) => format!("pp{prompt}"),
+        (prompt, generated) => format!("pp{prompt}+tg{generated}"),
+    };
+    match trial.depth {
+        0 => name,
+        depth => format!("{name} @ d{depth}"),
+    }
 }
 
 fn as_json(kind: Kind, value: &str) -> String {

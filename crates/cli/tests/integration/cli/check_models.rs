@@ -134,7 +134,7 @@ fn templates_are_compared_with_upstream() {
     assert!(differences[0].1.as_str().unwrap().ends_with("(tools)"), "{differences:#?}");
     // White space only.
     set(&CHATML.replace("\n{{ m.content }}", "\n\n{{ m.content }}"));
-    assert!(found().iter().all(|(severity, _)| severity == "info"));
+    assert!(found().iter().all(|(severity, _)| severity == "note"));
     // The file names no base model, and the directory has no template.
     let without = dir.path("without");
     fs::create_dir(&without).unwrap();

@@ -310,6 +310,10 @@ fn errors_are_documents() {
     assert_eq!(usage["code"], "usage");
     let message = usage["message"].as_str().unwrap();
     assert_eq!(message, "SOURCE is missing: expected a model, as in gguf inspect model.gguf");
+    // The tip of the argument parser is the help.
+    let misspelled = error(&["inspect", &f16, "--tensor", "--json"]);
+    assert_eq!(misspelled["message"], "unexpected argument '--tensor' found");
+    assert_eq!(misspelled["help"], "a similar argument exists: '--tensors'");
     let unknown = error(&["quantize", &f16, "q4km", "--json"]);
     assert!(unknown["message"].as_str().unwrap().ends_with("did you mean Q4_K_M?"));
     let twice = error(&["convert", MODEL, "--outtype", "q9", "--json"]);

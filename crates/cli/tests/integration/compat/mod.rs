@@ -309,8 +309,16 @@ fn llama_imatrix() {
     let text = at.write_text();
     let words =
         ["-m", "model.gguf", "-f", &text, "-c", "64", "--chunks", "2", "--save-frequency", "0"];
-    let (_, err) = at.succeeds("llama-imatrix", &words);
-    assert!(at.has("imatrix.gguf") && err.contains("use `gguf perplexity`"), "{err}");
+    let (out, err) = at.succeeds("llama-imatrix", &words);
+    // The same text, chunks and positions as llama-perplexity.
+    let words_of_perplexity = ["-m", "model.gguf", "-f", &text, "-c", "64", "--chunks", "2"];
+    let (_, estimate) = at.succeeds("llama-perplexity", &words_of_perplexity);
+    let after = |text: &str, word: &str| {
+        let rest = text.split_once(word).unwrap_or_else(|| panic!("{word}: {text}")).1;
+        rest.split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(after(&out, "perplexity "), after(&estimate, "PPL = "));
+    assert!(at.has("imatrix.gguf") && err.contains("[1]") && err.contains(",[2]"), "{err}");
     // Existing outputs are overwritten.
     at.succeeds("llama-imatrix", &[&words[..], &["--no-ppl"]].concat());
     at.succeeds(
@@ -360,8 +368,20 @@ fn llama_bench() {
     let tests: Vec<_> = table.lines().filter_map(|line| line.split('|').nth(6)).collect();
     let tests: Vec<_> = tests.iter().skip(2).map(|cell| cell.trim()).collect();
     assert_eq!(tests, ["pp4", "pp8", "tg2"]);
-    let (_, err) = at.exits(1, "llama-bench", &["-m", "model.gguf", "-pg", "4,2"]);
-    assert!(err.contains("-pg: prompt processing and generation are measured separately"), "{err}");
+    let words =
+        ["-m", "model.gguf", "-p", "0", "-n", "2", "-pg", "4,2", "-d", "0,8", "-r", "1", "-o"];
+    let (out, _) = at.exits(0, "llama-bench", &[&words[..], &["md"]].concat());
+    let tests: Vec<_> = out.lines().filter_map(|line| line.split('|').nth(6)).collect();
+    let tests: Vec<_> = tests.iter().skip(2).map(|cell| cell.trim()).collect();
+    assert_eq!(tests, ["tg2", "pp4+tg2", "tg2 @ d8", "pp4+tg2 @ d8"]);
+    let (out, _) = at.exits(0, "llama-bench", &[&words[..], &["json"]].concat());
+    let tests = json(&out);
+    let tests = tests.as_array().unwrap().iter();
+    let numbers: Vec<_> =
+        tests.map(|t| ["n_prompt", "n_gen", "n_depth"].map(|n| t[n].as_u64().unwrap())).collect();
+    assert_eq!(numbers, [[0, 2, 0], [4, 2, 0], [0, 2, 8], [4, 2, 8]]);
+    let (_, err) = at.exits(1, "llama-bench", &["-m", "model.gguf", "-pg", "4"]);
+    assert!(err.contains("-pg: `4` is not a pair of numbers such as 512,128"), "{err}");
     at.exits(1, "llama-bench", &["-m", "model.gguf", "-o", "yaml"]);
 }
 

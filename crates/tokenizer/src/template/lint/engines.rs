@@ -113,7 +113,7 @@ fn different(sample: &Sample, own: &str, other: &str) -> Option<Finding> {
     let is_added = !own.contains(SYSTEM) && other.contains(SYSTEM);
     let finding = match sample.is_ordinary && !is_added {
         true => Finding::warning("template-llama-cpp", message),
-        false => Finding::info("template-llama-cpp", message),
+        false => Finding::note("template-llama-cpp", message),
     };
     Some(finding.help("`gguf chat-template --engine llama.cpp` shows the prompt: the model gets another one than in training"))
 }

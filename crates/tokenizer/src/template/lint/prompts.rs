@@ -148,7 +148,7 @@ impl<'p> Prompts<'p> {
             .into_iter()
             .find(|word| null.matches(word).count() > empty.matches(word).count())?;
         let message = format!("writes `{word}` for a call of tools whose content is null");
-        Some(Finding::info("template-conversation", message).help(
+        Some(Finding::note("template-conversation", message).help(
             "transformers renders it so, llama.cpp passes an empty text: pass an empty text as content",
         ))
     }
@@ -162,7 +162,7 @@ impl<'p> Prompts<'p> {
         }
         // Llama 2 and others open the answer by the end of the user's turn.
         let opens = !after.trim().is_empty() && !ends_turn(after);
-        let severity = if opens { Severity::Info } else { Severity::Warning };
+        let severity = if opens { Severity::Note } else { Severity::Warning };
         let message = "`add_generation_prompt` has no effect on the prompt";
         let finding = Finding::error("template-generation-prompt", message);
         Some(Finding { severity, ..finding }.help(match opens {
@@ -186,7 +186,7 @@ impl<'p> Prompts<'p> {
             _ => None,
         })?;
         Some(
-            Finding::info("template-conversation", format!("does not render {name}: {cause}"))
+            Finding::note("template-conversation", format!("does not render {name}: {cause}"))
                 .help("no action is needed unless programs use such conversations"),
         )
     }
@@ -195,7 +195,7 @@ impl<'p> Prompts<'p> {
     fn thinking(&self) -> Option<Finding> {
         (self.user? != self.thinking?).then(|| {
             let message = "renders another prompt if `enable_thinking` is true than without it";
-            Finding::info("template-runtime-defaults", message)
+            Finding::note("template-runtime-defaults", message)
                 .help("llama.cpp passes true, transformers nothing: pass it explicitly")
         })
     }
@@ -222,7 +222,7 @@ impl<'p> Prompts<'p> {
         let ends = self.after_answer().and_then(marker_at_start);
         let stops = ends.is_none_or(|end| special.contains(end));
         let severity = match only_in_calls || stops && !special.has_more_than_roles() {
-            true => Severity::Info,
+            true => Severity::Note,
             false => Severity::Warning,
         };
         let message = format!(
@@ -279,7 +279,7 @@ impl<'p> Prompts<'p> {
         };
         let message = format!("ends answers with `{end}`, but {stated}");
         let severity = match is_known_pair(metadata, special, eos, end) {
-            true => Severity::Info,
+            true => Severity::Note,
             false => Severity::Warning,
         };
         let finding = Finding::error("template-end", message);
@@ -307,7 +307,7 @@ impl<'p> Prompts<'p> {
                 Severity::Warning,
                 format!("ends the user's turn with `{token}`, but answers with no token"),
             ),
-            None => (Severity::Info, "ends answers with no token".to_owned()),
+            None => (Severity::Note, "ends answers with no token".to_owned()),
         };
         let finding = Finding::error("template-end", message);
         Some(Finding { severity, ..finding }.help(
@@ -332,7 +332,7 @@ impl<'p> Prompts<'p> {
         let adds = metadata.bool("tokenizer.ggml.add_bos_token") == Some(true);
         (adds && !is_turn).then(|| {
             let message = format!("writes BOS, `{bos}`, which the tokenizer adds too");
-            Finding::info("template-bos", message).help(
+            Finding::note("template-bos", message).help(
                 "llama.cpp removes one; encode a prompt that you rendered yourself without special tokens",
             )
         })
@@ -352,7 +352,7 @@ impl<'p> Prompts<'p> {
         let token = TOOL_TOKENS.iter().find(|token| special.contains(token))?;
         (self.user? == self.tools?).then(|| {
             let message = format!("ignores tools, but the vocabulary has `{token}`");
-            Finding::info("template-no-tools", message)
+            Finding::note("template-no-tools", message)
                 .help("if the model calls tools, use the template of the original model")
         })
     }

@@ -67,7 +67,7 @@ pub(super) fn differences(text: &str, own: &Prompts, upstream: &Prompts) -> Vec<
     }
     let is_announced = is_announced(text);
     let finding = |(severity, difference, names): (Severity, String, Vec<&str>)| {
-        let severity = if is_announced { Severity::Info } else { severity };
+        let severity = if is_announced { Severity::Note } else { severity };
         let message = format!("{difference} ({})", names.join(", "));
         Finding { severity, ..Finding::error("prompt-differs", message) }.help(
             "the model gets another prompt than in training, unless its publisher corrected the template",
@@ -97,7 +97,7 @@ fn difference(
         (Ok(own), Ok(upstream)) => {
             let without_space = |text: &str| text.split_whitespace().collect::<String>();
             let (severity, only) = match without_space(own) == without_space(upstream) {
-                true => (Severity::Info, " only in white space"),
+                true => (Severity::Note, " only in white space"),
                 false => (Severity::Warning, ""),
             };
             let (theirs, ours) = unequal_parts(upstream, own)?;
@@ -111,7 +111,7 @@ fn difference(
             format!("the template fails where that of upstream does not: {error}"),
         )),
         (Ok(_), Err(error)) => {
-            Some((Severity::Info, format!("the template of upstream fails: {error}")))
+            Some((Severity::Note, format!("the template of upstream fails: {error}")))
         }
         (Err(_), Err(_)) => None,
     }

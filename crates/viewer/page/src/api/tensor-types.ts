@@ -1,4 +1,5 @@
 // Documents of docs/viewer-api.md about tensors, graphs and comparisons.
+import type { ChangedValue } from "./types";
 
 export interface Tensor {
   n: number;
@@ -120,7 +121,7 @@ export interface Operation {
 }
 
 export interface ComparedKeys {
-  keys: { key: string; a: string | null; b: string | null; detail: unknown }[];
+  keys: { key: string; a: ChangedValue | null; b: ChangedValue | null }[];
   same: number;
 }
 

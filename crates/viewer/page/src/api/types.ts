@@ -86,7 +86,7 @@ export interface Summary {
 
 export interface Finding {
   code: string;
-  severity: "error" | "warning" | "info";
+  severity: "error" | "warning" | "note";
   offset: number | null;
   key: string | null;
   tensor: string | null;
@@ -190,8 +190,13 @@ export interface State {
   files: { name: string; bytes: number | null; modified: number | null; state: "same" | "changed" | "gone" }[];
 }
 
+export interface ChangedValue {
+  type: string;
+  text: string;
+}
+
 export interface EditResponse {
-  keys: { key: string; a: string | null; b: string | null }[];
+  keys: { key: string; a: ChangedValue | null; b: ChangedValue | null }[];
   findings: Finding[];
   saved?: string;
 }

@@ -34,11 +34,8 @@ export function ComparedKeyList({ a, b }: { a: Model; b: Model }) {
                   {keys.map((entry) => (
                     <tr key={entry.key}>
                       <th scope="row">{visible(entry.key)}</th>
-                      <td class="before">{entry.a === null ? "absent" : visible(entry.a)}</td>
-                      <td class="after">
-                        {entry.b === null ? "absent" : visible(entry.b)}
-                        {typeof entry.detail === "string" && <p class="faint">{visible(entry.detail)}</p>}
-                      </td>
+                      <td class="before">{entry.a === null ? "absent" : visible(entry.a.text)}</td>
+                      <td class="after">{entry.b === null ? "absent" : visible(entry.b.text)}</td>
                     </tr>
                   ))}
                 </tbody>

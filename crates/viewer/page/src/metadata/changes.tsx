@@ -80,8 +80,8 @@ function Preview({ answer, model }: { answer: EditResponse; model: Model }) {
             {answer.keys.map(({ key, a, b }) => (
               <tr key={key}>
                 <th scope="row">{visible(key)}</th>
-                <td class="before">{a === null ? "absent" : visible(a)}</td>
-                <td class="after">{b === null ? "absent" : visible(b)}</td>
+                <td class="before">{a === null ? "absent" : visible(a.text)}</td>
+                <td class="after">{b === null ? "absent" : visible(b.text)}</td>
               </tr>
             ))}
           </tbody>

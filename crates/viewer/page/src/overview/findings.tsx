@@ -24,8 +24,7 @@ export function Findings({ model }: { model: Model }) {
   );
 }
 
-const ORDER = { error: 0, warning: 1, info: 2 };
-const NAMES = { error: "error", warning: "warning", info: "note" };
+const ORDER = { error: 0, warning: 1, note: 2 };
 /** Number of findings listed at first. */
 const INITIAL_COUNT = 50;
 
@@ -39,7 +38,7 @@ export function List({ findings, model, data = false }: { findings: Finding[]; m
       <ul class="findings">
         {sorted.slice(0, more.value ? undefined : INITIAL_COUNT).map((finding, index) => (
           <li key={index} class={`finding ${finding.severity}`}>
-            <span class={`badge ${finding.severity}`}>{NAMES[finding.severity]}</span>
+            <span class={`badge ${finding.severity}`}>{finding.severity}</span>
             <div>
               <p class="finding-what">{finding.message}</p>
               {finding.help && <p class="finding-help">{finding.help}</p>}
