@@ -2,16 +2,24 @@
 
 use gguf::Finding;
 use rubato::audioadapter_buffers::direct::InterleavedSlice;
-use rubato::{Fft, FixedSync, Indexing, Resampler as _, WindowFunction};
+use rubato::{
+    Async, FixedAsync, Indexing, Resampler as _, SincInterpolationParameters, WindowFunction,
+};
 
 use super::RATE;
 
 /// Accepted sample rates: lower rates carry no speech, and no recorder uses higher ones.
 const SUPPORTED_RATES: std::ops::RangeInclusive<u32> = 1000..=768_000;
 
+/// Length of the filter in samples of the lower rate.
+const FILTER_LEN: usize = 128;
+
+/// Input samples that are processed together.
+const BLOCK: usize = 1024;
+
 /// Converts the samples of one channel to [`RATE`], chunk by chunk.
 pub(super) struct Resampler {
-    inner: Fft<f32>,
+    inner: Async<f32>,
     rate: u32,
     /// Input samples that do not fill a block yet.
     pending: Vec<f32>,
@@ -38,18 +46,24 @@ impl Resampler {
         if !SUPPORTED_RATES.contains(&rate) {
             return Err(unsupported(()));
         }
-        // An even number of the shortest blocks with a whole length at both rates: then the delay is whole too.
-        let shortest = rate as usize / greatest_common_divisor(rate as usize, RATE);
-        let block = 2 * shortest * (2048 / shortest).max(1);
-        let (window, fixed) = (WindowFunction::BlackmanHarris2, FixedSync::Both);
-        let inner = Fft::new_custom(rate as usize, RATE, block, 1, 1, window, fixed)
+        // The filter keeps its length in output samples where it removes frequencies.
+        let length = (FILTER_LEN * (rate as usize).div_ceil(RATE)).max(FILTER_LEN);
+        let filter = SincInterpolationParameters::new(length, WindowFunction::BlackmanHarris2)
+            .oversampling_factor(256);
+        let ratio = RATE as f64 / f64::from(rate);
+        let inner = Async::new_sinc(ratio, 1.0, &filter, BLOCK, 1, FixedAsync::Input)
             .map_err(|_| unsupported(()))?;
+        // Output sample n is the input at (n + 1) / ratio - length / 2. Silence at the start makes this a whole
+        // output sample for some n, the first that is kept.
+        let divisor = greatest_common_divisor(rate as usize, RATE);
+        let lag = (length / 2).next_multiple_of(rate as usize / divisor);
+        let silence = lag - length / 2;
         Ok(Some(Self {
             output: vec![0.0; inner.output_frames_max()],
-            delay: inner.output_delay(),
+            delay: lag * RATE / rate as usize - 1,
             inner,
             rate,
-            pending: Vec::new(),
+            pending: vec![0.0; silence],
             input_samples: 0,
             output_samples: 0,
         }))
@@ -70,6 +84,7 @@ impl Resampler {
 
     /// Appends the remaining samples, so that the output has the duration of the input.
     pub fn finish(&mut self, out: &mut Vec<f32>) {
+        self.push(&[], out);
         let total = (self.input_samples * RATE as u64).div_ceil(u64::from(self.rate));
         let step = self.inner.input_frames_next().max(1);
         while self.output_samples < total {
