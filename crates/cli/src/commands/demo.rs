@@ -108,9 +108,7 @@ fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
 /// Writes the bundled checkpoint into a directory.
 fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
     let dir = dir.join(demo_model::NAME);
-    let written = std::fs::create_dir(&dir).and_then(|()| {
-        demo_model::FILES.iter().try_for_each(|(name, bytes)| std::fs::write(dir.join(name), bytes))
-    });
+    let written = std::fs::create_dir(&dir).and_then(|()| demo_model::unpack(&dir));
     written.map_err(|fault| Error::environment("write", &dir, fault))?;
     Ok(dir)
 }
