@@ -45,9 +45,12 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
 pub use launch::Launch;
 
+/// Package version, and the commit if built from a git tree.
+const VERSION: &str = env!("GGUF_VERSION");
+
 /// Convert, quantize, inspect and check GGUF model files.
 #[derive(Parser)]
-#[command(name = "gguf", version = env!("GGUF_VERSION"), disable_help_subcommand = true)]
+#[command(name = "gguf", version = VERSION, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -133,6 +136,13 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
     };
     if words.get(1).is_some_and(|word| word == commands::render_template::COMMAND) {
         return exit_code(commands::render_template::run());
+    }
+    // Most of the start is the definition of the command line, which the version does not need.
+    if let [_, word] = &*words
+        && (word == "--version" || word == "-V")
+    {
+        println!("gguf {VERSION}");
+        return 0;
     }
     let color = terminal::color_of(&words);
     let cli = match parse(words) {

@@ -16,7 +16,7 @@ use gguf_quant::{Difference, difference};
 use gguf_quantize::recipe::{Category, Preset, Target};
 use gguf_runtime::{Context, ContextOptions, Precision, SamplingOptions};
 use gguf_store::LocalFile;
-use gguf_tokenizer::{EncodeOptions, Tokenizer};
+use gguf_tokenizer::{DecodeOptions, EncodeOptions, Tokenizer};
 use serde_json::{Value as Json, json};
 
 use crate::demo_model;
@@ -47,7 +47,7 @@ pub struct Args {
 const OUTPUTS: [Option<Preset>; 3] = [None, Some(Preset::Q8_0), Some(Preset::Q4_K_M)];
 
 /// Prompt for the smallest file.
-const PROMPT: &str = "In the beginning";
+const PROMPT: &str = "Behold, I";
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let temporary = scratch::directory()?;
@@ -95,7 +95,7 @@ fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
         let last = &files[files.len() - 1];
         if is_bundled {
             let text = complete(&last.path)?;
-            writeln!(out, "\n{} completes the prompt:\n\n  {PROMPT}{text} ...", last.name)?;
+            writeln!(out, "\n{} completes `{PROMPT}`:\n\n  {text} ...", last.name)?;
         }
         print_next_steps(&mut out, args.keep.as_deref(), &last.path)?;
     }
@@ -113,7 +113,7 @@ fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
     Ok(dir)
 }
 
-/// Returns a greedy completion of the prompt, up to the end of the line.
+/// Returns the prompt with its greedy completion, up to the end of the line.
 fn complete(path: &Path) -> Result<String, Failure> {
     let options = ExecutorOptions { precision: Precision::Exact, ..ExecutorOptions::default() };
     let running = load(&path.to_string_lossy(), &options)?;
@@ -123,14 +123,17 @@ fn complete(path: &Path) -> Result<String, Failure> {
     let sampling = SamplingOptions { temperature: 0.0, ..SamplingOptions::default() };
     let generation = GenerateOptions {
         sampling,
-        max_tokens: Some(16),
+        max_tokens: Some(12),
         stop: vec!["\n".into()],
         ignore_eos: false,
     };
     let mut read = |_: &str| ControlFlow::Continue(());
     let answer =
         generate(&mut context, &tokenizer, &running.metadata, &ids, &generation, &mut read, &())?;
-    Ok(answer.text.trim_end().to_owned())
+    // Decoded together: a space at the start of the completion belongs to the text.
+    let text = tokenizer.decode(&[ids, answer.ids].concat(), DecodeOptions::default());
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().next().unwrap_or_default().trim_end().to_owned())
 }
 
 /// Prints what to try next.

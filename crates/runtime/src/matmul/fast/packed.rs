@@ -22,7 +22,16 @@ pub(super) fn pack<F: IntegerBlock, L: ByteSimd + Sync>(
     row_bytes: usize,
     fill: impl Fn(&PackedFormat, &[u8], &mut [u8]) + Sync,
 ) -> Option<Packed> {
-    let format = format::<F, L>(lookup, weights, row_bytes);
+    pack_strips(format::<F, L>(lookup, weights, row_bytes), weights, row_bytes, &fill)
+}
+
+/// Repacks rows strip by strip. The parallel loop is compiled once for all types.
+fn pack_strips(
+    format: PackedFormat,
+    weights: &[u8],
+    row_bytes: usize,
+    fill: &(dyn Fn(&PackedFormat, &[u8], &mut [u8]) + Sync),
+) -> Option<Packed> {
     let mut packed = Packed::new(format, weights.len().div_ceil(ROWS * row_bytes))?;
     let strip_bytes = packed.strip_bytes();
     let (format, data) = packed.parts_mut();
@@ -40,7 +49,7 @@ fn format<F: IntegerBlock, L: ByteSimd + Sync>(
 ) -> PackedFormat {
     let levels = match F::MAX_LEVEL {
         Some(top) => (0..=top).collect(),
-        None => levels::<F, L>(lookup, weights, row_bytes),
+        None => levels(weights, row_bytes, &|row, found| find_levels::<F, L>(lookup, row, found)),
     };
     let highest = levels.iter().max().copied().unwrap_or(0);
     let bits = match (levels.len(), highest) {
@@ -67,23 +76,27 @@ fn format<F: IntegerBlock, L: ByteSimd + Sync>(
     }
 }
 
-/// Returns the levels that occur in rows of a signed type.
-fn levels<F: IntegerBlock, L: ByteSimd + Sync>(
-    lookup: L,
-    weights: &[u8],
-    row_bytes: usize,
-) -> Vec<u8> {
+/// Whether each level occurs.
+type Levels = [bool; 256];
+
+/// Returns the levels that occur in rows, as `find` sees them in one. The parallel loop is compiled once for all types.
+fn levels(weights: &[u8], row_bytes: usize, find: &(dyn Fn(&[u8], &mut Levels) + Sync)) -> Vec<u8> {
     let found = weights.par_chunks(row_bytes).map(|row| {
         let mut found = [false; 256];
-        let mut unpacked = UnpackedBlock::EMPTY;
-        for block in F::Block::all(row) {
-            Unsigned::<F>::unpack(lookup, block, &mut unpacked);
-            unpacked.levels[..F::LEN].iter().for_each(|level| found[usize::from(*level)] = true);
-        }
+        find(row, &mut found);
         found
     });
     let found = found.reduce(|| [false; 256], |a, b| std::array::from_fn(|i| a[i] | b[i]));
     (0..=255).filter(|level| found[usize::from(*level)]).collect()
+}
+
+/// Marks the levels that occur in a row of a signed type.
+fn find_levels<F: IntegerBlock, L: ByteSimd + Sync>(lookup: L, row: &[u8], found: &mut Levels) {
+    let mut unpacked = UnpackedBlock::EMPTY;
+    for block in F::Block::all(row) {
+        Unsigned::<F>::unpack(lookup, block, &mut unpacked);
+        unpacked.levels[..F::LEN].iter().for_each(|level| found[usize::from(*level)] = true);
+    }
 }
 
 /// Repacks the rows of a strip.
