@@ -25,12 +25,15 @@ pub(super) fn pack<F: IntegerBlock, L: ByteSimd + Sync>(
     pack_strips(format::<F, L>(lookup, weights, row_bytes), weights, row_bytes, &fill)
 }
 
+/// Repacks the rows of one strip.
+type Fill<'f> = dyn Fn(&PackedFormat, &[u8], &mut [u8]) + Sync + 'f;
+
 /// Repacks rows strip by strip. The parallel loop is compiled once for all types.
 fn pack_strips(
     format: PackedFormat,
     weights: &[u8],
     row_bytes: usize,
-    fill: &(dyn Fn(&PackedFormat, &[u8], &mut [u8]) + Sync),
+    fill: &Fill<'_>,
 ) -> Option<Packed> {
     let mut packed = Packed::new(format, weights.len().div_ceil(ROWS * row_bytes))?;
     let strip_bytes = packed.strip_bytes();
