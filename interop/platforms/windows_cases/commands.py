@@ -86,8 +86,9 @@ def cases(wine, linux, windows, checkpoint, work):
         run("demo", "--json")
 
     def convert():
-        for outtype in ["f16", "f32", "bf16", "q8_0"]:
+        for outtype in ["f16", "f32", "bf16"]:
             run("convert", "checkpoint", "-o", f"{outtype}.gguf", "--outtype", outtype, "--json")
+        run("convert", "checkpoint", "-o", "converted-q8_0.gguf", "--outtype", "q8_0", "--json")
 
     def imatrix():
         run("imatrix", "f16.gguf", "-f", "text.txt", "-o", "imatrix.gguf", "-c", "64")

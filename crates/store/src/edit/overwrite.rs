@@ -259,7 +259,7 @@ mod tests {
         fn after(cut: usize) -> Self {
             let (old, new) = (header("the old name"), header("THE NEW NAME"));
             let dir = tempfile::tempdir().unwrap();
-            let model = dir.path().canonicalize().unwrap().join("m.gguf");
+            let model = resolve(dir.path()).unwrap().join("m.gguf");
             std::fs::write(&model, [&old, DATA].concat()).unwrap();
             let metadata = model.metadata().unwrap();
             let journal = Journal {
