@@ -66,6 +66,12 @@ fn check(model: &[u8], journal: &[u8]) {
     }
 }
 
+#[cfg(unix)]
 fn inode(path: &std::path::Path) -> u64 {
     std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap())
+}
+
+#[cfg(not(unix))]
+fn inode(_: &std::path::Path) -> u64 {
+    0
 }

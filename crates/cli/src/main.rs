@@ -8,7 +8,8 @@ use gguf_cli::Launch;
 
 fn main() -> ExitCode {
     let launch = executable().map(|file| Launch { file, words: Vec::new() });
-    gguf_cli::run(env::args_os().collect(), launch).into()
+    // Expands `*.gguf` on Windows, where shells leave that to programs.
+    gguf_cli::run(wild::args_os().collect(), launch).into()
 }
 
 /// Returns the path of this executable; derives it from the command line if there is no `/proc`, as in a bare

@@ -65,7 +65,7 @@ impl Divergence {
     /// Returns the perplexity ratio and its standard error.
     pub fn ratio(&self) -> (f64, f64) {
         let (log, error) = self.log_ratio();
-        (log.exp(), log.exp() * error)
+        (libm::exp(log), libm::exp(log) * error)
     }
 
     /// Returns the perplexity difference and its standard error.
@@ -156,7 +156,7 @@ impl Divergence {
         self.reference.surprise.add(-of_reference);
         self.products += of_model * of_reference;
         self.divergence.add(miss.divergence);
-        let change = of_model.exp() - of_reference.exp();
+        let change = libm::exp(of_model) - libm::exp(of_reference);
         self.more_likely.add(change);
         self.more_likely_squared.add(change * change);
         self.top1_agreement += u64::from(miss.by_model.id == miss.by_reference.id);

@@ -244,8 +244,9 @@ impl LogitsWriter {
 fn encode(logits: &[f32], row: &mut [u8]) {
     let greatest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let least = logits.iter().copied().fold(f32::INFINITY, f32::min).max(greatest - RANGE);
-    let sum: f64 = logits.iter().map(|x| f64::from((x - greatest).exp())).sum();
-    let log_sum = sum.ln() as f32;
+    let sum: f64 =
+        logits.iter().map(|x| f64::from(libm::exp(f64::from(x - greatest)) as f32)).sum();
+    let log_sum = libm::log(sum) as f32;
     let step = (greatest - least) / 65535.0;
     row[..4].copy_from_slice(&step.to_le_bytes());
     row[4..8].copy_from_slice(&(least - greatest - log_sum).to_le_bytes());

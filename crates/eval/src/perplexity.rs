@@ -24,7 +24,7 @@ pub struct Perplexity {
 impl Perplexity {
     /// Returns the perplexity.
     pub fn value(&self) -> f64 {
-        self.surprise.value().exp()
+        libm::exp(self.surprise.value())
     }
 
     /// Returns the standard error for independent tokens.

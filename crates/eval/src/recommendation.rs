@@ -15,7 +15,7 @@ impl SizeAndLoss {
     /// Whether this model is no larger than `other` and its divergence is lower by at least the standard error of the
     /// difference. The error is that of independent measurements; measurements on the same text differ by less.
     pub fn dominates(&self, other: &Self) -> bool {
-        let error = self.mean_kld_error.hypot(other.mean_kld_error);
+        let error = libm::hypot(self.mean_kld_error, other.mean_kld_error);
         let is_better = self.file_bytes < other.file_bytes || self.mean_kld < other.mean_kld;
         is_better
             && self.file_bytes <= other.file_bytes

@@ -48,7 +48,8 @@ impl<'l> Scores<'l> {
             if log <= -16.0 {
                 return 0.0;
             }
-            f64::from((log as f32).exp()) * (log - (f64::from(*b) - other_shift))
+            f64::from(libm::exp(f64::from(log as f32)) as f32)
+                * (log - (f64::from(*b) - other_shift))
         })
         .sum()
     }

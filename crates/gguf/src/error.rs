@@ -151,6 +151,9 @@ fn reason(action: &str, source: &io::Error) -> Cow<'static, str> {
     if source.get_ref().is_some() {
         return source.to_string().into();
     }
+    if source.raw_os_error().is_some_and(is_open_elsewhere) {
+        return "another program has it open; close that program and try again".into();
+    }
     let makes = ["create", "write", "rename to"].contains(&action);
     let words = match source.kind() {
         io::ErrorKind::NotFound if makes => "no such directory",
@@ -165,6 +168,14 @@ fn reason(action: &str, source: &io::Error) -> Cow<'static, str> {
         _ => return source.to_string().into(),
     };
     words.into()
+}
+
+/// Whether this error of Windows says that another program has a file open, locked or mapped.
+fn is_open_elsewhere(code: i32) -> bool {
+    const SHARING_VIOLATION: i32 = 32;
+    const LOCK_VIOLATION: i32 = 33;
+    const USER_MAPPED_FILE: i32 = 1224;
+    cfg!(windows) && [SHARING_VIOLATION, LOCK_VIOLATION, USER_MAPPED_FILE].contains(&code)
 }
 
 #[cfg(test)]
@@ -194,5 +205,13 @@ mod tests {
             said("open", io::Error::other("the cable is cut")),
             "cannot open a/b: the cable is cut"
         );
+        #[cfg(windows)]
+        for code in [32, 33, 1224] {
+            let text = said("rename to", io::Error::from_raw_os_error(code));
+            assert!(
+                text.starts_with("cannot rename to a/b: another program has it open;"),
+                "{text}"
+            );
+        }
     }
 }

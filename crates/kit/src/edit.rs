@@ -405,7 +405,7 @@ pub fn in_place(
     let _lock = EditLock::take(file)?;
     let rewritten = rewrite(&Model::open(file)?, changes, renderer)?;
     let overwrite = Overwrite::new(Existing::Replace).protecting(&rewritten.files);
-    rewritten.job.write(file, &overwrite, progress)?;
+    rewritten.job.replace(file, &overwrite, progress)?;
     Ok((file.clone(), EditOutcome::Rebuilt))
 }
 

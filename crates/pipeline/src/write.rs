@@ -54,6 +54,22 @@ impl Job {
         write_all(&[(self, path)], Interruption::Restart, overwrite, progress)
     }
 
+    /// Replaces a file that the job reads: its sources are closed before, because Windows replaces no
+    /// open file.
+    ///
+    /// # Errors
+    /// See [`write_all`].
+    pub fn replace(
+        self,
+        path: &Path,
+        overwrite: &Overwrite,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let outputs = fill_all(&[(&self, path)], Interruption::Restart, overwrite, progress)?;
+        drop(self);
+        commit_all(outputs)
+    }
+
     /// Writes the model to a new temporary directory and opens it. Dropping the directory removes
     /// the file; the model stays readable while it is open.
     ///
@@ -87,6 +103,16 @@ pub fn write_all(
     overwrite: &Overwrite,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
+    commit_all(fill_all(jobs, interruption, overwrite, progress)?)
+}
+
+/// Writes the outputs of several jobs without making them visible.
+fn fill_all(
+    jobs: &[(&Job, &Path)],
+    interruption: Interruption,
+    overwrite: &Overwrite,
+    progress: &dyn Progress,
+) -> Result<Vec<ClosedOutput>, Error> {
     let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
     let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
     let tasks = tasks(jobs, &headers, &starts);
@@ -155,9 +181,12 @@ pub fn write_all(
         journal.remove()?;
     }
     drop(local);
-    let complete = outputs.into_iter().map(|output| output.close(progress));
-    let complete = complete.collect::<Result<Vec<_>, _>>()?;
-    complete.into_iter().rev().try_for_each(ClosedOutput::commit)
+    outputs.into_iter().map(|output| output.close(progress)).collect()
+}
+
+/// Makes outputs visible, the first one last.
+fn commit_all(outputs: Vec<ClosedOutput>) -> Result<(), Error> {
+    outputs.into_iter().rev().try_for_each(ClosedOutput::commit)
 }
 
 /// Maximum delay before written data is flushed to the disk.

@@ -9,6 +9,7 @@ use gguf_store::{Model, ModelTensor, Progress};
 
 use crate::graph_cost::GraphCost;
 use crate::machine::Machine;
+use crate::system_memory;
 use crate::{Batch, CacheType, Context, ContextOptions, Executor, InstructionSet};
 
 /// Parameters of a benchmark.
@@ -116,7 +117,7 @@ impl BenchmarkReport {
             runs_per_token: 1.0,
         });
         // Measuring the machine allocates memory itself.
-        let peak_memory = peak_memory();
+        let peak_memory = system_memory::peak();
         Ok(Self {
             machine: Machine::measure(),
             instructions: executor.instructions(),
@@ -225,12 +226,4 @@ impl Trial {
         }
         Ok(rates)
     }
-}
-
-/// Returns the peak memory of this process.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }

@@ -53,6 +53,7 @@ pub mod npy;
 mod observer;
 mod op;
 mod options;
+mod portable;
 mod prefetch;
 mod repack;
 mod run;

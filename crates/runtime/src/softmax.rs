@@ -34,7 +34,7 @@ impl WithSimd for LogSumExp<'_> {
             }
         }
         let sum: f64 = rest.iter().map(|x| f64::from(exp(*x - greatest))).sum();
-        (greatest, (sums.iter().sum::<f64>() + sum).ln())
+        (greatest, libm::log(sums.iter().sum::<f64>() + sum))
     }
 }
 

@@ -66,6 +66,16 @@ impl Plan {
         overwrite: &Overwrite,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
+        self.fill(path, overwrite, progress)?.commit()
+    }
+
+    /// Writes the file, without renaming it.
+    fn fill(
+        &self,
+        path: &Path,
+        overwrite: &Overwrite,
+        progress: &dyn Progress,
+    ) -> Result<AtomicFile, Error> {
         let header = &self.header;
         let start = write_header(header)?;
         let output = AtomicFile::create(path, overwrite)?;
@@ -91,7 +101,7 @@ impl Plan {
                 progress.step(buffer.len() as u64)?;
             }
         }
-        output.commit()
+        Ok(output)
     }
 }
 
@@ -105,5 +115,8 @@ pub fn in_place(path: &Path, options: EndianOptions, progress: &dyn Progress) ->
     // Locked from before the file is read until it is replaced.
     let _lock = EditLock::take(&file)?;
     let plan = Plan::new(Model::open(&file)?, options)?;
-    plan.write(&file, &Overwrite::new(Existing::Replace), progress)
+    let output = plan.fill(&file, &Overwrite::new(Existing::Replace), progress)?;
+    // Windows replaces no open file.
+    drop(plan);
+    output.commit()
 }

@@ -99,9 +99,13 @@ mod tests {
         let error = file.read_at(&mut [0; 8], 90_000).unwrap_err();
         assert_eq!(error.code(), "environment");
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(file.state(), FileState::Deleted);
+        // Older versions of Windows, and Wine, keep the name of a deleted file until it is closed.
+        if cfg!(unix) {
+            assert_eq!(file.state(), FileState::Deleted);
+        }
     }
 
+    #[cfg_attr(windows, ignore = "needs the rename of Windows 10, which Wine 8 does not have")]
     #[test]
     fn replaced_files_are_detected() {
         let directory = tempfile::tempdir().unwrap();

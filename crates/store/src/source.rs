@@ -158,12 +158,11 @@ fn copy_at(bytes: &[u8], buffer: &mut [u8], offset: u64) -> Result<(), Error> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
     /// Name, length and modification time do not distinguish these files.
-    #[cfg(unix)]
     #[test]
     fn identity_detects_replaced_and_overwritten_files() {
         let directory = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use gguf_graph::{Activation, ActivationFunction};
 use super::Kernel;
 use super::elementwise::map;
 use crate::exp::{exp, sigmoid, tanh};
+use crate::portable::{exp_m1, ln_1p};
 use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::value::Value;
@@ -33,7 +34,7 @@ pub(super) fn activate(function: ActivationFunction, x: f32) -> f32 {
             if x > 20.0 {
                 x
             } else {
-                x.exp().ln_1p()
+                ln_1p(crate::portable::exp(x))
             }
         }
         ActivationFunction::Exp => exp(x),
@@ -42,7 +43,7 @@ pub(super) fn activate(function: ActivationFunction, x: f32) -> f32 {
         ActivationFunction::SignedSqrt => x.abs().max(1e-6).sqrt() * x.signum(),
         ActivationFunction::Elu => {
             if x < 0.0 {
-                x.exp_m1()
+                exp_m1(x)
             } else {
                 x
             }

@@ -4,6 +4,7 @@ use gguf_graph::AttentionTemperature;
 
 use super::Kernel;
 use super::parallel::each_row;
+use crate::portable::ln;
 use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::value::Value;
@@ -14,7 +15,7 @@ impl Kernel for AttentionTemperature {
         each_row(out, |row, out| {
             let position = run.positions[row] + self.offset as usize;
             let steps = (position / self.length as usize) as f32;
-            let factor = (steps + 1.0).ln() * self.scale + 1.0;
+            let factor = ln(steps + 1.0) * self.scale + 1.0;
             out.iter_mut().zip(x.row(row)).for_each(|(out, x)| *out = x * factor);
         });
     }

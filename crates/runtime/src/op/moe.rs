@@ -10,6 +10,7 @@ use super::gated_activation::activate_gate;
 use super::parallel::{MIN_PARALLEL, each_row};
 use super::softmax::softmax;
 use crate::matmul::{Input, QuantizedInput, matmul_id};
+use crate::portable::exp;
 use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::value::Value;
@@ -109,7 +110,7 @@ fn route(
     let mut weights = logits.to_vec();
     match moe.gating {
         Gating::Softmax => softmax(&mut weights),
-        Gating::Sigmoid => weights.iter_mut().for_each(|x| *x = 1.0 / (1.0 + (-*x).exp())),
+        Gating::Sigmoid => weights.iter_mut().for_each(|x| *x = 1.0 / (1.0 + exp(-*x))),
         Gating::SqrtSoftplus => {
             weights.iter_mut().for_each(|x| *x = activate(ActivationFunction::Softplus, *x).sqrt());
         }
@@ -158,7 +159,7 @@ fn sparse_mixer(logits: &[f32], order: &[usize], count: usize, margin: f32) -> V
         let best = logits[*expert];
         let rest = order[place..].iter().map(|other| logits[*other]);
         let close = rest.filter(|logit| best - logit <= margin * logit.abs().max(best));
-        let sum: f32 = close.map(|logit| (logit - best).exp()).sum();
+        let sum: f32 = close.map(|logit| exp(logit - best)).sum();
         weights[*expert] = if sum > 0.0 { 1.0 / sum } else { 0.0 };
     }
     weights

@@ -2,6 +2,7 @@
 
 use gguf_graph::{Attention, PositionBias};
 
+use crate::portable::{exp2, ln};
 use crate::weights::Weights;
 
 /// Bias of the scores of all heads.
@@ -56,9 +57,9 @@ impl<'r> Biases<'r> {
 pub(super) fn alibi_slope(head: u32, heads: u32, max_bias: f32) -> f32 {
     let power = 1 << heads.ilog2();
     if head < power {
-        (-max_bias * (head + 1) as f32 / power as f32).exp2()
+        exp2(-max_bias * (head + 1) as f32 / power as f32)
     } else {
-        (-max_bias * (2 * (head - power) + 1) as f32 / (2 * power) as f32).exp2()
+        exp2(-max_bias * (2 * (head - power) + 1) as f32 / (2 * power) as f32)
     }
 }
 
@@ -82,7 +83,7 @@ fn bucket(
         return start + distance;
     }
     let (distance, exact_f) = (distance as f32, exact as f32);
-    let scale = (max_distance as f32 / exact_f).ln();
-    let beyond = (distance / exact_f).ln() / scale * (buckets - exact) as f32;
+    let scale = ln(max_distance as f32 / exact_f);
+    let beyond = ln(distance / exact_f) / scale * (buckets - exact) as f32;
     start + (exact + beyond as usize).min(buckets - 1)
 }

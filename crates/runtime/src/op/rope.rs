@@ -4,6 +4,7 @@ use gguf_graph::{FreqFactors, Rope, RopeLayout, RopeParameters, RopeScaling};
 
 use super::Kernel;
 use super::parallel::each_row;
+use crate::portable::sin_cos;
 use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::value::Value;
@@ -25,7 +26,7 @@ impl Kernel for Rope {
             let rotations: Vec<(f32, f32)> = frequencies
                 .iter()
                 .map(|frequency| {
-                    let (sin, cos) = (position * frequency).sin_cos();
+                    let (sin, cos) = sin_cos(position * frequency);
                     (sign * sin * factor, cos * factor)
                 })
                 .collect();
@@ -63,7 +64,7 @@ fn frequencies(parameters: &RopeParameters, weights: &Weights, context_len: usiz
     let frequency = |i: u32| {
         let exponent = -f64::from(2 * i) / f64::from(dimensions);
         let factor = factors.map_or(1.0, |factors| factors[i as usize]);
-        let frequency = f64::from(freq_base).powf(exponent) / f64::from(factor);
+        let frequency = libm::pow(f64::from(freq_base), exponent) / f64::from(factor);
         (frequency * scale(scaling, i, dimensions, freq_base)) as f32
     };
     (0..dimensions / 2).map(frequency).collect()
@@ -78,7 +79,7 @@ fn scale(scaling: RopeScaling, pair: u32, dimensions: u32, freq_base: f32) -> f6
             let correction = |rotations: f32| {
                 let rotations = f64::from(rotations);
                 let wavelength = f64::from(original_context) / (rotations * std::f64::consts::TAU);
-                f64::from(dimensions) * wavelength.ln() / (2.0 * f64::from(freq_base).ln())
+                f64::from(dimensions) * libm::log(wavelength) / (2.0 * libm::log(f64::from(freq_base)))
             };
             let last = f64::from(dimensions) - 1.0;
             let (mut low, mut high) = (correction(beta_fast), correction(beta_slow));

@@ -4,6 +4,7 @@ use gguf_graph::Softmax;
 
 use super::Kernel;
 use super::parallel::each_row;
+use crate::portable::exp;
 use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::value::Value;
@@ -22,7 +23,7 @@ impl Kernel for Softmax {
 /// Replaces logits by their softmax.
 pub(super) fn softmax(x: &mut [f32]) {
     let max = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    x.iter_mut().for_each(|x| *x = (*x - max).exp());
+    x.iter_mut().for_each(|x| *x = exp(*x - max));
     let sum: f32 = x.iter().sum();
     x.iter_mut().for_each(|x| *x /= sum);
 }

@@ -1,6 +1,7 @@
 //! Filters: top-k, top-p, min-p and locally typical sampling.
 
 use super::{Candidate, best_first};
+use crate::portable::{exp, ln};
 
 /// Keeps the best `count` candidates, best first; all for 0.
 pub(super) fn top_k(candidates: &mut Vec<Candidate>, count: usize) {
@@ -23,7 +24,7 @@ pub(super) fn top_p(candidates: &mut Vec<Candidate>, share: f32) {
 /// Keeps candidates with at least `part` of the probability of the best one.
 pub(super) fn min_p(candidates: &mut Vec<Candidate>, part: f32) {
     let Some(best) = candidates.first().filter(|_| part > 0.0) else { return };
-    let least = best.score + part.ln();
+    let least = best.score + ln(part);
     candidates.retain(|candidate| candidate.score >= least);
 }
 
@@ -33,7 +34,7 @@ pub(super) fn typical(candidates: &mut Vec<Candidate>, share: f32) {
         return;
     }
     probabilities(candidates);
-    let surprise = |candidate: &Candidate| -candidate.probability.max(f32::MIN_POSITIVE).ln();
+    let surprise = |candidate: &Candidate| -ln(candidate.probability.max(f32::MIN_POSITIVE));
     let expected: f32 = candidates.iter().map(|c| c.probability * surprise(c)).sum();
     let distance = |candidate: &Candidate| (surprise(candidate) - expected).abs();
     candidates.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.id.cmp(&b.id)));
@@ -46,7 +47,7 @@ pub(super) fn probabilities(candidates: &mut [Candidate]) {
     let best = candidates.iter().map(|c| c.score).fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0;
     for candidate in candidates.iter_mut() {
-        candidate.probability = (candidate.score - best).exp();
+        candidate.probability = exp(candidate.score - best);
         sum += candidate.probability;
     }
     candidates.iter_mut().for_each(|candidate| candidate.probability /= sum);

@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 
 use gguf::Error;
 
-use crate::output::{conflicting_path, is_at};
+use crate::file_id::FileId;
+use crate::output::conflicting_path;
+use crate::paths::resolve;
 
 /// Time that an editor waits for another editor, and a reader for an in-place edit.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -116,7 +118,7 @@ impl Drop for EditLock {
     fn drop(&mut self) {
         // Remove before unlocking: an editor that waits for the lock then sees that the name is
         // gone.
-        if is_at(&self.file, &self.at) {
+        if FileId::is_at(&self.file, &self.at) {
             let _ = std::fs::remove_file(&self.at);
         }
     }
@@ -125,7 +127,7 @@ impl Drop for EditLock {
 /// Resolves `path` and checks that the file is regular and writable.
 fn writable(path: &Path) -> Result<PathBuf, Error> {
     let fail = |action| move |source| Error::environment(action, path, source);
-    let model = path.canonicalize().map_err(fail("open"))?;
+    let model = resolve(path).map_err(fail("open"))?;
     let metadata = model.metadata().map_err(fail("open"))?;
     if !metadata.is_file() {
         return Err(Error::request(
@@ -150,13 +152,15 @@ fn try_take(at: &Path) -> std::io::Result<Option<File>> {
     let (file, created) = match options.clone().create_new(true).open(at) {
         Err(fault) if fault.kind() == ErrorKind::AlreadyExists => match existing(&options, at) {
             Err(fault) if fault.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(fault) if is_being_deleted(&fault, at) => return Ok(None),
             file => (file?, false),
         },
+        Err(fault) if is_being_deleted(&fault, at) => return Ok(None),
         file => (file?, true),
     };
     match file.try_lock() {
         // The previous holder may have removed the file meanwhile.
-        Ok(()) => Ok(is_at(&file, at).then_some(file)),
+        Ok(()) => Ok(FileId::is_at(&file, at).then_some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(fault)) => {
             if created {
@@ -165,6 +169,14 @@ fn try_take(at: &Path) -> std::io::Result<Option<File>> {
             Err(fault)
         }
     }
+}
+
+/// Whether a file cannot be opened because another process is deleting it: on Windows, the name stays
+/// until the last process has closed the file, and access is denied meanwhile.
+fn is_being_deleted(fault: &IoError, at: &Path) -> bool {
+    cfg!(windows)
+        && fault.kind() == ErrorKind::PermissionDenied
+        && at.parent().is_some_and(|parent| tempfile::tempfile_in(parent).is_ok())
 }
 
 /// Opens an existing lock file, of another editor or left by a killed one.

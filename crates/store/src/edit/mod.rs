@@ -27,8 +27,9 @@ pub use lock::EditLock;
 pub use overwrite::{Recovery, recover};
 use reading::prepare_read;
 
+use crate::file_id::FileId;
 use crate::map::map;
-use crate::output::{AtomicFile, Existing, Overwrite, is_at};
+use crate::output::{AtomicFile, Existing, Overwrite};
 use crate::progress::Progress;
 
 /// Metadata key whose value fills the room before the tensor data.
@@ -211,9 +212,11 @@ fn rebuild(lock: &EditLock, plan: &Plan, progress: &dyn Progress) -> Result<(), 
     }
     // A program that ignores the lock may have replaced the file meanwhile: do not overwrite its
     // file.
-    if !is_at(&old, lock.model()) {
+    if !FileId::is_at(&old, lock.model()) {
         return Err(fail(std::io::Error::other("another file has replaced it meanwhile")));
     }
+    // Windows replaces no open file.
+    drop(old);
     output.commit()?;
     // A stale journal that cannot be removed does not affect the model.
     let _ = overwrite::remove_stale_journal(lock);

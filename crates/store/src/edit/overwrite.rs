@@ -14,6 +14,7 @@ use gguf::{Error, Finding};
 use super::journal::{HeaderState, Journal, is_journal};
 use super::lock::{EditLock, exclude_readers, hidden};
 use crate::output::{conflicting_path, sync_directory};
+use crate::paths::resolve;
 use crate::position::{read_exact_at, write_all_at};
 
 const SUFFIX: &str = ".journal";
@@ -138,7 +139,7 @@ fn remove(at: &Path) -> Result<(), Error> {
 /// [`Error::File`] with code `edit-interrupted`.
 pub(crate) fn refuse_interrupted(file: &File, path: &Path) -> Result<(), Error> {
     let at = if path.is_symlink() {
-        path.canonicalize().map(|real| hidden(&real, SUFFIX)).ok()
+        resolve(path).map(|real| hidden(&real, SUFFIX)).ok()
     } else {
         Some(hidden(path, SUFFIX))
     };
@@ -258,7 +259,7 @@ mod tests {
         fn after(cut: usize) -> Self {
             let (old, new) = (header("the old name"), header("THE NEW NAME"));
             let dir = tempfile::tempdir().unwrap();
-            let model = dir.path().canonicalize().unwrap().join("m.gguf");
+            let model = resolve(dir.path()).unwrap().join("m.gguf");
             std::fs::write(&model, [&old, DATA].concat()).unwrap();
             let metadata = model.metadata().unwrap();
             let journal = Journal {

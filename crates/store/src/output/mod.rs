@@ -1,5 +1,6 @@
 //! Atomic outputs: files that appear under their name only when they are complete.
 
+mod device_names;
 mod overwrite;
 mod remote;
 mod space;
@@ -16,9 +17,11 @@ pub use remote::{OutputLayout, RemoteOutput, RemoteStore, ResumeOptions};
 pub use space::require_space;
 pub use target::Output;
 use tempfile::{NamedTempFile, TempPath};
-pub(crate) use unfinished::{conflicting_path, is_at};
+pub(crate) use unfinished::conflicting_path;
 pub use unfinished::{is_unfinished, unfinished_name};
 
+use crate::file_id::FileId;
+use crate::paths::verbatim;
 use crate::position::write_all_at;
 
 /// A file that is written beside its target; [`AtomicFile::commit`] renames it.
@@ -68,7 +71,7 @@ impl AtomicFile {
     /// with this method, or if the unfinished file was not created by gguf-kit.
     pub fn resumable(target: &Path, resume: bool, overwrite: &Overwrite) -> Result<Self, Error> {
         let resolved = overwrite.resolve(target)?;
-        let path = unfinished::directory(&resolved).join(unfinished_name(&resolved));
+        let path = verbatim(unfinished::directory(&resolved)).join(unfinished_name(&resolved));
         let failed = |source| Error::environment("create", conflicting_path(&path, target), source);
         let file = loop {
             let file = open_resumable(&path, initial_mode(&resolved)).map_err(failed)?;
@@ -77,7 +80,7 @@ impl AtomicFile {
                 return Err(Error::request("output-busy", what, ""));
             }
             // Another process may have renamed the file between opening and locking.
-            if is_at(&file, &path) {
+            if FileId::is_at(&file, &path) {
                 break file;
             }
         };
@@ -258,9 +261,12 @@ fn is_own_file(file: &File) -> std::io::Result<bool> {
     Ok(found.is_file() && found.nlink() <= 1 && found.uid() == rustix::process::geteuid().as_raw())
 }
 
-#[cfg(not(unix))]
+/// Whether gguf-kit can have created an unfinished file: a file prepared by someone else may be a
+/// hard link to a precious file.
+#[cfg(windows)]
 fn is_own_file(file: &File) -> std::io::Result<bool> {
-    Ok(file.metadata()?.is_file())
+    let links = winapi_util::file::information(file)?.number_of_links();
+    Ok(file.metadata()?.is_file() && links <= 1)
 }
 
 /// Copies owner and permissions of the file that is to be replaced.
@@ -325,20 +331,42 @@ impl ClosedOutput {
             Closed::Local { file, target, existing } => (file, target, existing),
             Closed::Remote(output) => return output.commit(),
         };
-        let named = match existing {
-            Existing::Replace => file.persist(&target),
-            Existing::Refuse => file.persist_noclobber(&target),
-        };
-        match named {
-            Ok(()) => sync_directory(&target),
-            Err(fault)
-                if existing == Existing::Refuse
-                    && fault.error.kind() == std::io::ErrorKind::AlreadyExists =>
-            {
-                Err(Error::Exists(target))
-            }
-            Err(fault) => Err(Error::environment("rename to", &target, fault.error)),
+        let failed = |fault| Error::environment("rename to", &target, fault);
+        match existing {
+            Existing::Replace => replace(file, &target).map_err(failed)?,
+            Existing::Refuse => match file.persist_noclobber(verbatim(&target)) {
+                Ok(()) => {}
+                Err(fault) if fault.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    return Err(Error::Exists(target));
+                }
+                Err(fault) => return Err(failed(fault.error)),
+            },
         }
+        sync_directory(&target)
+    }
+}
+
+/// Renames a file over another one, if there is one. Windows replaces no file that is mapped, and
+/// older versions no file that is open.
+fn replace(mut file: TempPath, target: &Path) -> std::io::Result<()> {
+    std::fs::rename(&file, target).map_err(|fault| match cfg!(windows) && target.exists() {
+        true => explain_open_file(fault),
+        false => fault,
+    })?;
+    // The name is free for another file.
+    file.disable_cleanup(true);
+    Ok(())
+}
+
+/// Names the cause of a refusal of Windows: the target was writable, so access is denied because a
+/// program has it open.
+fn explain_open_file(fault: std::io::Error) -> std::io::Error {
+    const SHARING_VIOLATION: i32 = 32;
+    match fault.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            std::io::Error::from_raw_os_error(SHARING_VIOLATION)
+        }
+        _ => fault,
     }
 }
 
@@ -349,10 +377,10 @@ impl ClosedOutput {
 pub fn rename_new(file: &Path, target: &Path) -> Result<(), Error> {
     let failed = |source| Error::environment("rename to", target, source);
     file.symlink_metadata().map_err(|source| Error::environment("rename", file, source))?;
-    let mut path = TempPath::try_from_path(file).map_err(failed)?;
+    let mut path = TempPath::try_from_path(verbatim(file)).map_err(failed)?;
     // The file is not temporary: do not delete it on errors.
     path.disable_cleanup(true);
-    match path.persist_noclobber(target) {
+    match path.persist_noclobber(verbatim(target)) {
         Ok(()) => sync_directory(target),
         Err(fault) if fault.error.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(Error::Exists(target.to_owned()))
@@ -363,10 +391,9 @@ pub fn rename_new(file: &Path, target: &Path) -> Result<(), Error> {
 
 /// Flushes the directory entry of a file to disk.
 pub(crate) fn sync_directory(of: &Path) -> Result<(), Error> {
+    let directory = unfinished::directory(of);
     // Other systems cannot open directories as files.
-    #[cfg(unix)]
-    {
-        let directory = unfinished::directory(of);
+    if cfg!(unix) {
         File::open(directory)
             .and_then(|directory| directory.sync_all())
             .map_err(|source| Error::environment("sync", directory, source))?;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use gguf::Error;
 
+use super::device_names;
 use super::remote::{OutputLayout, RemoteOutput, RemoteStore, ResumeOptions};
+use crate::file_id::FileId;
+use crate::paths;
 
 /// Behavior if a file with the name of an output exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +57,7 @@ impl Overwrite {
             } else if input.as_ref().is_dir() {
                 self.add_directory(input.as_ref(), 1);
             } else {
-                self.inputs.extend(FileId::of(input.as_ref()));
+                self.inputs.extend(FileId::at(input.as_ref()).ok());
             }
         }
         self
@@ -67,7 +70,7 @@ impl Overwrite {
                 true if depth > 0 => self.add_directory(&path, depth - 1),
                 true => {}
                 false if path.extension().is_some_and(|end| end == "gguf") => {}
-                false => self.inputs.extend(FileId::of(&path)),
+                false => self.inputs.extend(FileId::at(&path).ok()),
             }
         }
     }
@@ -126,8 +129,14 @@ impl Overwrite {
         if is_url(target) {
             return Err(unsupported_url(target));
         }
-        if target.as_os_str().as_encoded_bytes().last().is_some_and(|&end| end == b'/') {
+        let last = target.as_os_str().as_encoded_bytes().last();
+        if last.is_some_and(|&end| std::path::is_separator(end.into())) {
             return caller(format!("{shown} is the name of a directory: name a file"));
+        }
+        if cfg!(windows)
+            && let Some(reason) = device_names::refusal(target)
+        {
+            return caller(format!("{shown} {reason}: use another name"));
         }
         let link = match target.symlink_metadata() {
             Ok(metadata) => metadata.is_symlink(),
@@ -136,7 +145,7 @@ impl Overwrite {
             }
             Err(fault) => return Err(Error::environment("write", target, fault)),
         };
-        let (resolved, existing) = match (target.canonicalize(), target.metadata()) {
+        let (resolved, existing) = match (paths::resolve(target), target.metadata()) {
             (Ok(resolved), Ok(existing)) => (resolved, existing),
             _ if link => {
                 return caller(format!(
@@ -164,7 +173,7 @@ impl Overwrite {
 
     /// Refuses a target that is an input.
     pub(crate) fn refuse_input(&self, target: &Path) -> Result<(), Error> {
-        let is_local = FileId::of(target).is_some_and(|id| self.inputs.contains(&id));
+        let is_local = FileId::at(target).is_ok_and(|id| self.inputs.contains(&id));
         if is_local || self.remote_inputs.iter().any(|input| input == target) {
             let what = format!("{} is an input: name another output", target.display());
             return Err(Error::request("output-is-input", what, ""));
@@ -204,30 +213,4 @@ fn may_write(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn may_write(_: &Path) -> bool {
     true
-}
-
-/// Identity of a file: device and inode.
-#[cfg(unix)]
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct FileId(u64, u64);
-
-#[cfg(unix)]
-impl FileId {
-    fn of(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = path.metadata().ok()?;
-        Some(Self(metadata.dev(), metadata.ino()))
-    }
-}
-
-/// Identity of a file: its canonical path.
-#[cfg(not(unix))]
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct FileId(PathBuf);
-
-#[cfg(not(unix))]
-impl FileId {
-    fn of(path: &Path) -> Option<Self> {
-        path.canonicalize().ok().map(Self)
-    }
 }

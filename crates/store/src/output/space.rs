@@ -8,6 +8,7 @@ use gguf::Error;
 use gguf::units::distinct_sizes;
 
 use super::unfinished::directory;
+use crate::file_id::FileId;
 
 /// Refuses work whose outputs exceed the free space, for outputs that are filled before all are
 /// created. `outputs` are their paths and the number of bytes still to be written. Unknown free
@@ -73,15 +74,8 @@ fn reserve(_: &File, _: &Path, _: u64, _: u64) -> io::Result<bool> {
 }
 
 /// Returns the number of the file system that a target is on.
-#[cfg(unix)]
 fn device(target: &Path) -> Option<u64> {
-    use std::os::unix::fs::MetadataExt;
-    Some(directory(target).metadata().ok()?.dev())
-}
-
-#[cfg(not(unix))]
-fn device(_: &Path) -> Option<u64> {
-    None
+    Some(FileId::at(directory(target)).ok()?.device)
 }
 
 /// Returns the number of bytes that this process may still write to the file system of a directory.
@@ -94,7 +88,8 @@ fn free(directory: &Path) -> Option<u64> {
     (found.f_blocks > 0).then(|| blocks.saturating_mul(found.f_frsize))
 }
 
-#[cfg(not(unix))]
-fn free(_: &Path) -> Option<u64> {
-    None
+/// Returns the number of bytes that this user may still write to the volume of a directory.
+#[cfg(windows)]
+fn free(directory: &Path) -> Option<u64> {
+    fs4::available_space(directory).ok()
 }

@@ -14,6 +14,9 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
 
+use crate::file_id::FileId;
+use crate::paths::verbatim;
+
 /// Suffix of every unfinished file.
 const SUFFIX: &str = ".gguf-kit-part";
 
@@ -55,13 +58,11 @@ pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile>
     let prefix = prefix(target);
     let mut builder = Builder::new();
     builder.prefix(&prefix).suffix(SUFFIX).rand_bytes(RANDOM);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-    #[cfg(not(unix))]
-    let _ = mode;
     loop {
         // Drop the name of the unfinished file from the error: it means nothing to the user.
-        let file = builder.tempfile_in(directory(target)).map_err(|fault| fault.kind())?;
+        let file = builder
+            .make_in(verbatim(directory(target)), |path| create_new(path, mode))
+            .map_err(|fault| fault.kind())?;
         // The lock shows other processes that the file is being written. On a file system without
         // locks, nothing is ever removed.
         if file.as_file().lock().is_err() || file.path().exists() {
@@ -69,6 +70,18 @@ pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile>
         }
         // Another writer took it for abandoned and removed it before it was locked.
     }
+}
+
+/// Creates a file. Unlike that of `tempfile`, on Windows it does not have the attribute that asks the
+/// system to keep it in memory.
+fn create_new(path: &Path, mode: u32) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options.open(path)
 }
 
 /// Whether a file name, without directory, is that of an unfinished file of any target.
@@ -96,27 +109,13 @@ pub(super) fn remove_abandoned(target: &Path, owner: &File) {
         if is_target
             && entry.file_type().is_ok_and(|kind| kind.is_file())
             && let Ok(file) = File::open(entry.path())
-            && is_at(&file, &entry.path())
+            && FileId::is_at(&file, &entry.path())
             && same_owner(&file, owner)
             && file.try_lock().is_ok()
         {
             let _ = std::fs::remove_file(entry.path());
         }
     }
-}
-
-/// Whether an open file is still the one at this path.
-#[cfg(unix)]
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let id = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
-    matches!((file.metadata(), path.symlink_metadata()), (Ok(a), Ok(b)) if id(&a) == id(&b))
-}
-
-/// Whether an open file is still the one at this path: here an open file keeps its name.
-#[cfg(not(unix))]
-pub(crate) fn is_at(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 #[cfg(unix)]

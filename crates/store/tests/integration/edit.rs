@@ -154,7 +154,26 @@ fn cancelled_rebuilds_keep_the_old_file() {
     assert_eq!(std::fs::read_dir(model.dir.path()).unwrap().count(), 1);
 }
 
+/// Windows replaces no file that a reader has mapped.
+#[cfg(windows)]
+#[test]
+fn mapped_files_are_not_replaced() {
+    let model = Model::new();
+    let before = std::fs::read(model.path()).unwrap();
+    let map = LocalFile::open(&model.path()).unwrap();
+    let edited = edit_header(&model.path(), 0, &(), |draft| {
+        draft.metadata.set("general.name", "Another name");
+        Ok::<_, Error>(())
+    });
+    let message = edited.unwrap_err().to_string();
+    assert!(message.contains("another program has it open; close that program"), "{message}");
+    drop(map);
+    assert_eq!(std::fs::read(model.path()).unwrap(), before);
+    assert_eq!(std::fs::read_dir(model.dir.path()).unwrap().count(), 1);
+}
+
 /// While a reader has the file open, it is rebuilt beside the old one.
+#[cfg(unix)]
 #[test]
 fn open_readers_keep_the_old_file() {
     let model = Model::new();

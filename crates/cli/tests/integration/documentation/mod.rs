@@ -17,6 +17,8 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "cargo run --release", "a build; `gguf demo` is run as an example of its help"),
     ("README.md", "cargo nextest", "this is it"),
     ("README.md", "cargo install", "a release build"),
+    ("docs/platforms.md", "rustup target", "downloads"),
+    ("docs/platforms.md", "cargo build", "a build for another system"),
     ("docs/performance.md", "cargo bench", "a build, and minutes of measuring"),
     ("docs/performance.md", "pip install", "wants a package registry"),
     ("docs/performance.md", "python interop/", "wants those packages"),

@@ -18,6 +18,14 @@ pub(crate) fn available() -> Option<u64> {
     field("MemAvailable:")
 }
 
+/// Returns the peak memory of this process in bytes; `None` if the system does not tell it.
+pub(crate) fn peak() -> Option<u64> {
+    let status = read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 fn field(name: &str) -> Option<u64> {
     let text = read_to_string("/proc/meminfo").ok()?;
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,0 +1,235 @@
+"""The same commands on Linux and on Windows."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+# Types that cover every encoder family: linear, K-quants, codebooks, ternary, microscaling.
+TYPES = ["Q4_0", "Q5_1", "Q8_0", "Q4_K_M", "Q6_K", "Q2_K", "IQ4_XS", "IQ3_S", "TQ2_0", "MXFP4_MOE"]
+
+# Numbers that differ between runs.
+TIMES = re.compile(rb'("(?:[a-z_]*seconds|[a-z_]*per_second)": ?)[0-9.e+-]+')
+
+TEXT = "In the beginning God created the heaven and the earth.\nAnd the earth was without form, and void.\n"
+
+
+class Both:
+    """Two folders with the same files, one for each build."""
+
+    def __init__(self, wine, linux, windows, work):
+        self.wine, self.linux, self.windows = wine, linux, windows
+        self.folders = work / "linux", work / "windows"
+        for folder in self.folders:
+            folder.mkdir()
+        self.compared_files = 0
+
+    def put(self, name, data):
+        """Writes the same file into both folders."""
+        for folder in self.folders:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data.encode() if isinstance(data, str) else data)
+
+    def run(self, *words, stdin=b"", code=0, output=True, env=None):
+        """Runs a command with both builds and compares everything; returns the standard output."""
+        here, there = self.folders
+        expected = subprocess.run([self.linux, *map(str, words)], cwd=here, input=stdin, capture_output=True, env=env)
+        found = self.wine.run(self.windows, *words, cwd=there, stdin=stdin, env=env)
+        shown = f"{words}\n  linux {expected.returncode}: {expected.stderr[-300:]}\n  windows {found.returncode}: {found.stderr[-600:]}"
+        assert expected.returncode == code, f"unexpected exit code: {shown}"
+        assert found.returncode == code, f"other exit code: {shown}"
+        # Before the output, which a difference of files explains.
+        self.compare(words)
+        if output:
+            a, b = (comparable(done.stdout) for done in (expected, found))
+            assert a == b, f"other output of {words}:\n{first_difference(a, b)}"
+        return found.stdout
+
+    def compare(self, words):
+        """Compares the files of both folders byte by byte."""
+        files = [{path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()} for folder in self.folders]
+        assert files[0].keys() == files[1].keys(), f"{words}: other files: {files[0].keys() ^ files[1].keys()}"
+        different = []
+        for name, path in files[0].items():
+            a, b = path.read_bytes(), files[1][name].read_bytes()
+            if a != b:
+                different.append(f"{name} ({len(a)} and {len(b)} bytes, {sum(x != y for x, y in zip(a, b))} differ)")
+                # The next commands have equal inputs again.
+                files[1][name].write_bytes(a)
+        assert not different, f"{words}: {', '.join(different)}"
+        self.compared_files += len(files[0])
+
+
+def comparable(output):
+    """Returns output without times and without the extension of the program."""
+    return TIMES.sub(rb"\1T", output).replace(b"gguf.exe", b"gguf")
+
+
+def first_difference(a, b):
+    lines = zip(a.splitlines() + [b"(end)"], b.splitlines() + [b"(end)"])
+    return next((f"  linux   {x}\n  windows {y}" for x, y in lines if x != y), "  line ends")
+
+
+def cases(wine, linux, windows, checkpoint, work):
+    both = Both(wine, linux, windows, work)
+    for folder in both.folders:
+        shutil.copytree(checkpoint, folder / "checkpoint")
+    both.put("text.txt", TEXT * 12)
+    run = both.run
+
+    def version():
+        return run("--version").decode().strip()
+
+    def demo():
+        run("demo", "--json")
+
+    def convert():
+        for outtype in ["f16", "f32", "bf16"]:
+            run("convert", "checkpoint", "-o", f"{outtype}.gguf", "--outtype", outtype, "--json")
+        run("convert", "checkpoint", "-o", "converted-q8_0.gguf", "--outtype", "q8_0", "--json")
+
+    def imatrix():
+        run("imatrix", "f16.gguf", "-f", "text.txt", "-o", "imatrix.gguf", "-c", "64")
+        run("imatrix", "--in-file", "imatrix.gguf", "-o", "imatrix.dat")
+        run("imatrix", "--in-file", "imatrix.gguf", "--show-statistics")
+
+    def quantize():
+        for name in TYPES:
+            run("quantize", "f16.gguf", f"{name}.gguf", name, "--json")
+        run("quantize", "f16.gguf", "iq2.gguf", "IQ2_XS", "--imatrix", "imatrix.gguf")
+        run("quantize", "f16.gguf", "Q4_0.gguf", "Q4_K_S", code=2)
+        run("quantize", "f16.gguf", "Q4_0.gguf", "Q4_K_S", "--force")
+        run("quantize", "f16.gguf", "calibrated.gguf", "Q4_K_M", "--calibrate", "text.txt", "--calibrate-ctx", "64")
+
+    def check():
+        run("check", "f16.gguf", "--json")
+        run("check", "f16.gguf", "Q4_0.gguf", "imatrix.gguf")
+        both.put("broken.gguf", (both.folders[0] / "f16.gguf").read_bytes()[:100_000])
+        run("check", "broken.gguf", "--json", code=1)
+        run("check", "f16.gguf", "--scan")
+
+    def inspect():
+        for words in [["--json"], [], ["--metadata"], ["--tensors"], ["--card"], ["--sbom"]]:
+            expected = subprocess.run([linux, "inspect", "f16.gguf", *words], cwd=both.folders[0], capture_output=True)
+            if expected.returncode == 0:
+                run("inspect", "f16.gguf", *words, output="--sbom" not in words)
+        run("graph", "f16.gguf")
+        run("recipe", "Q4_K_M.gguf")
+
+    def edit():
+        run("edit", "f16.gguf", "-o", "edited.gguf", "--set", "general.name=Another name")
+        run("edit", "edited.gguf", "--set", "general.description=A description that does not fit")
+        run("edit", "edited.gguf", "--set", "general.description=In place")
+        run("edit", "edited.gguf", "--remove", "general.description", "--json")
+        run("edit", "edited.gguf", "--drop", r"blk\.3\.", "--force")
+        run("edit", "edited.gguf", "--rename-tensor", "output_norm.weight=norm.weight", "--force")
+        run("convert-endian", "edited.gguf", "big", "--in-place")
+
+    def split_and_merge():
+        run("split", "f16.gguf", "shard", "--split-max-tensors", "10", "--json")
+        run("merge", "shard-00001-of-00004.gguf", "merged.gguf", "--json")
+        run("edit", "shard-00001-of-00004.gguf", "--set", "general.name=Shards")
+        run("merge", "shard-00002-of-00004.gguf", "deleted.gguf", "--delete-shards")
+
+    def compare_models():
+        run("diff", "f16.gguf", "merged.gguf")
+        run("diff", "f16.gguf", "Q4_K_M.gguf", "--json", code=1)
+        run("hash", "f16.gguf", "--all")
+        manifest = run("hash", "f16.gguf", "--sha256")
+        both.put("manifest", manifest)
+        run("hash", "--check", "manifest", "f16.gguf")
+        run("hash", "--file", "f16.gguf", "Q8_0.gguf")
+
+    def tokenize():
+        run("tokenize", "f16.gguf", "-f", "text.txt", "--ids")
+        run("tokenize", "checkpoint", "In the beginning, Grüße 🙂", "--json")
+        run("tokenize", "f16.gguf", stdin=b"line one\r\nline two\x1a\r\n")
+        run("detokenize", "f16.gguf", stdin=b"[1, 1036, 261, 1788]")
+
+    def generate():
+        for words in [["--raw"], ["--precision", "exact", "--raw"], ["--temp", "0.7", "--seed", "3", "--raw"]]:
+            words = ["generate", "f16.gguf", "-p", "In the beginning", "-n", "24", "--json", *words]
+            run(*words if "--temp" in words else [*words, "--temp", "0"])
+        run("generate", "Q4_K_M.gguf", "-p", "And God said", "-n", "24", "--temp", "0", "--raw")
+        run("logits", "f16.gguf", "-p", "In the beginning", "-o", "logits.npy")
+
+    def chat():
+        words = ["chat", "f16.gguf", "--chat-template", "chatml", "-n", "8", "--temp", "0"]
+        run(*words, stdin=b"Who made the earth?\n\nAnd then?\n/bye\n")
+        run(*words, stdin=b"Who made the earth?\r\n\r\nAnd then?\r\n/bye\r\n")
+
+    def evaluate():
+        run("perplexity", "f16.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json")
+        run("divergence", "--reference", "f16.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json")
+        run("perplexity", "f16.gguf", "-f", "text.txt", "-c", "64", "--save-logits", "logits.dat")
+
+    def name():
+        run("name", "Mixtral-8x7B-v0.1-KQ2.gguf", "--json")
+        run("name", "f16.gguf", "--canonical")
+
+    def export():
+        run("export", "f16.gguf", "--to", "hf", "exported")
+        run("export", "f16.gguf", "--to", "safetensors", "f16.safetensors")
+
+    def lora():
+        run("lora", "extract", "f16.gguf", "Q2_K.gguf", "--rank", "4", "-o", "adapter.gguf", output=False)
+        run("lora", "check", "f16.gguf", "adapter.gguf")
+        run("lora", "merge", "f16.gguf", "adapter.gguf", "-o", "merged-lora.gguf")
+
+    def texts_with_crlf():
+        """Text is data; lists of lines accept both line ends."""
+        crlf = TEXT.replace("\n", "\r\n").encode()
+        both.put("crlf.txt", crlf)
+        ids = run("tokenize", "f16.gguf", "-f", "crlf.txt", "--ids")
+        assert ids != run("tokenize", "f16.gguf", stdin=crlf.replace(b"\r", b"")), "CR was lost"
+        run("imatrix", "f16.gguf", "-f", "crlf.txt", "-o", "crlf-imatrix.gguf", "-c", "16")
+        run("generate", "f16.gguf", "-f", "crlf.txt", "-n", "8", "--temp", "0", "--raw", "--json")
+        both.put("messages.json", '[\r\n {"role": "user",\r\n  "content": "Who?"}\r\n]\r\n')
+        run("generate", "f16.gguf", "--messages", "messages.json", "--chat-template", "chatml", "-n", "4", "--temp", "0", "--json")
+        both.put("types.txt", "# types\nblk.0.*=q8_0\n")
+        both.put("types-crlf.txt", "# types\r\nblk.0.*=q8_0\r\n")
+        both.put("template.jinja", "{% for m in messages %}{{ m.content }}\r\n{% endfor %}")
+        for end in ["", "-crlf"]:
+            run("quantize", "f16.gguf", f"types{end}.gguf", "Q4_0", "--tensor-type-file", f"types{end}.txt")
+        a, b = ((both.folders[1] / f"types{end}.gguf").read_bytes() for end in ("", "-crlf"))
+        assert a == b, "a list of types with CRLF gives other types"
+        run("edit", "f16.gguf", "-o", "template.gguf", "--chat-template-file", "template.jinja")
+        both.put("manifest", (both.folders[1] / "manifest").read_bytes().replace(b"\n", b"\r\n"))
+        run("hash", "--check", "manifest", "f16.gguf")
+        run("tokenize", "f16.gguf", "--jsonl", stdin=b'"one"\r\n"two"\r\n')
+
+    def chat_template():
+        both.put("chat.json", '[{"role": "user", "content": "Who?"}]')
+        run("chat-template", "template.gguf", "--messages", "chat.json")
+        run("chat-template", "template.gguf")
+        # Rendered in a process of its own, which is stopped.
+        both.put("endless.jinja", "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}")
+        run("edit", "f16.gguf", "-o", "endless.gguf", "--chat-template-file", "endless.jinja", "--force")
+        run("chat-template", "endless.gguf", "--messages", "chat.json", code=1, output=False)
+
+    def help_and_completions():
+        run("--help")
+        run("help", "types")
+        run("completions", "powershell")
+
+    def errors():
+        for words, code in [
+            (["inspect", "missing.gguf"], 3), (["inspect", "checkpoint/README.md"], 1), (["nonsense"], 2),
+            (["convert", "missing", "-o", "x.gguf"], 3), (["quantize", "f16.gguf", "nowhere/x.gguf", "Q4_0"], 3),
+        ]:
+            here, there = both.folders
+            expected = subprocess.run([linux, *words], cwd=here, capture_output=True)
+            found = wine.run(windows, *words, cwd=there)
+            shown = f"{words}\n  linux {expected.returncode} {expected.stderr}\n  windows {found.returncode} {found.stderr}"
+            assert expected.returncode == found.returncode == code, shown
+            assert comparable(expected.stderr) == comparable(found.stderr), shown
+
+    def total():
+        return f"{both.compared_files} comparisons of files"
+
+    return [
+        version, demo, convert, imatrix, quantize, check, inspect, edit, split_and_merge, compare_models, tokenize, generate, chat,
+        evaluate, name, export, lora, texts_with_crlf, chat_template, help_and_completions, errors, total,
+    ]
