@@ -39,7 +39,9 @@ class Both:
         found = self.wine.run(self.windows, *words, cwd=there, stdin=stdin, env=env)
         shown = f"{words}\n  linux {expected.returncode}: {expected.stderr[-300:]}\n  windows {found.returncode}: {found.stderr[-600:]}"
         assert expected.returncode == code, f"unexpected exit code: {shown}"
-        assert found.returncode == code, f"other exit code: {shown}"
+        if found.returncode != code:
+            self.synchronize()
+            raise AssertionError(f"other exit code: {shown}")
         # Before the output, which a difference of files explains.
         self.compare(words)
         if output:
@@ -47,17 +49,25 @@ class Both:
             assert a == b, f"other output of {words}:\n{first_difference(a, b)}"
         return found.stdout
 
+    def synchronize(self):
+        """Gives the commands after a difference equal inputs."""
+        here, there = self.folders
+        shutil.rmtree(there)
+        shutil.copytree(here, there)
+
     def compare(self, words):
         """Compares the files of both folders byte by byte."""
         files = [{path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()} for folder in self.folders]
-        assert files[0].keys() == files[1].keys(), f"{words}: other files: {files[0].keys() ^ files[1].keys()}"
+        if others := files[0].keys() ^ files[1].keys():
+            self.synchronize()
+            raise AssertionError(f"{words}: other files: {others}")
         different = []
         for name, path in files[0].items():
             a, b = path.read_bytes(), files[1][name].read_bytes()
             if a != b:
                 different.append(f"{name} ({len(a)} and {len(b)} bytes, {sum(x != y for x, y in zip(a, b))} differ)")
-                # The next commands have equal inputs again.
-                files[1][name].write_bytes(a)
+        if different:
+            self.synchronize()
         assert not different, f"{words}: {', '.join(different)}"
         self.compared_files += len(files[0])
 
