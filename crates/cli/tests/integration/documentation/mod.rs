@@ -19,6 +19,8 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "cargo install", "a release build"),
     ("docs/platforms.md", "rustup target", "downloads"),
     ("docs/platforms.md", "cargo build", "a build for another system"),
+    ("docs/platforms.md", "pip install", "wants a package registry"),
+    ("docs/platforms.md", "RUSTFLAGS=", "a build for another system"),
     ("docs/performance.md", "cargo bench", "a build, and minutes of measuring"),
     ("docs/performance.md", "pip install", "wants a package registry"),
     ("docs/performance.md", "python interop/", "wants those packages"),
