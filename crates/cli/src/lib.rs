@@ -40,6 +40,7 @@ mod threads;
 mod tokenizer_compat;
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
@@ -141,7 +142,8 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
     if let [_, word] = &*words
         && (word == "--version" || word == "-V")
     {
-        println!("gguf {VERSION}");
+        // As with the help, a reader that is gone is no error.
+        let _ = writeln!(std::io::stdout(), "gguf {VERSION}");
         return 0;
     }
     let color = terminal::color_of(&words);

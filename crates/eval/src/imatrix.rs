@@ -19,7 +19,8 @@ pub struct Collection {
     pub dataset: String,
     /// Includes `output.weight` in addition to the matrices of layers.
     pub output: bool,
-    /// Computes the perplexity of the text too. This costs the output projection of every token.
+    /// Computes the perplexity of the text too, if the model has logits. This costs the output projection of every
+    /// token.
     pub perplexity: bool,
 }
 
@@ -61,12 +62,13 @@ pub fn imatrix(
     progress: &dyn Progress,
 ) -> Result<Importance, Error> {
     // The output projection is expensive.
-    let needs_logits = collection.output || collection.perplexity;
+    let has_perplexity = collection.perplexity && executor.width(OutputKind::Logits).is_some();
+    let needs_logits = collection.output || has_perplexity;
     let kind = match executor.width(OutputKind::Hidden) {
         Some(_) if !needs_logits => OutputKind::Hidden,
         _ => OutputKind::Logits,
     };
-    if collection.perplexity {
+    if has_perplexity {
         require_logits(executor, chunks.largest_id())?;
     }
     let mut predictor = Predictor::new(executor, chunks, options)?;
@@ -79,7 +81,7 @@ pub fn imatrix(
         chunks: before.chunks + read,
         sums: collector.sums().clone(),
     };
-    let mut perplexity = collection.perplexity.then(Perplexity::default);
+    let mut perplexity = has_perplexity.then(Perplexity::default);
     let mut read = 0;
     for chunk in chunks.numbers() {
         let ids = chunks.inputs(chunk);

@@ -37,9 +37,7 @@ impl Perplexity {
         self.chunks += other.chunks;
         self.surprise.append(&other.surprise);
     }
-}
 
-impl Perplexity {
     /// Adds the logits of positions from `first` on, as far as they are evaluated. If logits are NaN or infinite, the
     /// error is their position.
     pub(crate) fn add_logits(

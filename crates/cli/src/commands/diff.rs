@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use gguf::Value;
-use gguf::file_type;
+use gguf::{Value, file_type};
 use gguf_inspect::{Change, Detail, Diff, KeyChange, TensorChange, Verdict, diff};
 use gguf_kit::open;
 use gguf_quant::Difference;
