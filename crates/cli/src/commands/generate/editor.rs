@@ -84,7 +84,13 @@ impl Input {
         };
         let mut was_interrupted = false;
         loop {
-            match editor.readline(prompt) {
+            let edited = match was_interrupted {
+                true => interrupt.while_leaving(|| editor.readline(prompt)),
+                false => Some(editor.readline(prompt)),
+            };
+            let Some(edited) = edited else { return Ok(None) };
+            interrupt.forget();
+            match edited {
                 Ok(line) => return Ok(Some(line)),
                 Err(ReadlineError::Eof) => return Ok(None),
                 Err(ReadlineError::Interrupted) if was_interrupted => return Ok(None),

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use nix::pty::{Winsize, openpty};
@@ -14,7 +14,7 @@ use super::session::Session;
 /// Time within which an expected text comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program on a pseudo-terminal, with all three streams.
+/// A program on a pseudo-terminal, its controlling terminal, with all three streams.
 struct Terminal {
     child: Child,
     keys: File,
@@ -26,8 +26,10 @@ impl Terminal {
     fn start(session: &Session, columns: u16, words: &[&str]) -> Self {
         let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let ends = openpty(Some(&size), None).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
-        command.args(words).current_dir(session.path("")).env("TERM", "xterm-256color");
+        // Without a controlling terminal, Ctrl-C outside of raw mode is lost.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", env!("CARGO_BIN_EXE_gguf")]).args(words);
+        command.current_dir(session.path("")).env("TERM", "xterm-256color");
         let stream = || -> OwnedFd { ends.slave.try_clone().unwrap() };
         command.env_remove("NO_COLOR").stdin(stream()).stdout(stream()).stderr(stream());
         let child = command.spawn().unwrap();
@@ -66,11 +68,23 @@ impl Terminal {
     }
 
     /// Waits for the end, and returns all that came after the text that was waited for.
+    #[track_caller]
     fn end(mut self) -> (ExitStatus, String) {
-        while let Ok(bytes) = self.shown.recv_timeout(PATIENCE) {
-            self.text += &String::from_utf8_lossy(&bytes);
+        loop {
+            match self.shown.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.text += &String::from_utf8_lossy(&bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("no end after: {:?}", self.text),
+            }
         }
-        (self.child.wait().unwrap(), self.text)
+        (self.child.wait().unwrap(), std::mem::take(&mut self.text))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -147,7 +161,7 @@ fn a_conversation_has_commands() {
     chat.type_in("/save talk.json\r");
     chat.wait_for("Saved talk.json");
     chat.wait_for("> ");
-    // Ctrl-C twice.
+    // Ctrl-C twice, the second before the line is edited again.
     chat.type_in("\u{3}");
     chat.wait_for("press Ctrl-C again");
     chat.type_in("\u{3}");
