@@ -11,6 +11,7 @@ Needs ggufdoctor.
 
 import argparse
 import collections
+import importlib.resources
 import json
 import re
 import struct
@@ -44,6 +45,7 @@ SAME = {
     "S008": {"template-empty", "template-ignores-messages"},
     "X001": {"template-llama-cpp", "template-runtime-defaults"},
     "X002": {"template-llama-cpp", "template-render", "template-syntax"},
+    # Ollama's own template renders another prompt. Only `template-ollama` says so, without rendering it.
     "X003": {"template-ollama"},
     "X004": {"template-llama-cpp"},
     "X005": {"template-llama-cpp"},
@@ -51,6 +53,8 @@ SAME = {
     "R001": {"prompt-differs"},
     "R002": {"prompt-differs"},
 }
+# Ollama's list of templates, which ggufdoctor carries.
+OLLAMA = str(importlib.resources.files("ggufdoctor.ollama_data"))
 # Conversations that llama.cpp rewrites before it renders them: content in parts, and empty content of calls. What `gguf` says about
 # them is the same fault as a difference of the engines.
 REWRITTEN = {"tool_roundtrip", "typed_content"}
@@ -147,7 +151,8 @@ class Files:
         found = {}
         paths = list(plain)
         for at in range(0, len(paths), 10):
-            done = subprocess.run([self.binary, "check", "--json", "--no-data", *paths[at : at + 10]], capture_output=True, text=True)
+            command = [self.binary, "check", "--json", "--no-data", "--ollama-templates", OLLAMA, *paths[at : at + 10]]
+            done = subprocess.run(command, capture_output=True, text=True)
             for line in done.stdout.splitlines():
                 document = json.loads(line)
                 found[plain[document["file"]]] = of_templates(document)

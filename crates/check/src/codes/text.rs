@@ -229,6 +229,11 @@ pub(super) const TEMPLATES: Area = Area {
             "Write the template with what both engines know; `gguf chat-template --engine llama.cpp` shows the prompt.",
         ),
         row(
+            "template-ollama",
+            "Ollama takes the chat template for a known one, and puts a template of its own in its place.",
+            "Compare the prompts. `TEMPLATE` in the Modelfile, or `gguf export --to ollama`, takes precedence.",
+        ),
+        row(
             "prompt-differs",
             "The chat template renders another prompt than that of the model it was made from.",
             "Set the template of the original model, unless the publisher corrected it.",

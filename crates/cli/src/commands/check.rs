@@ -72,6 +72,9 @@ pub struct Args {
     /// hf:org/repo or a GGUF. Without SOURCE, of the base model that the file names.
     #[arg(long, value_name = "SOURCE", num_args = 0..=1, default_missing_value = "")]
     upstream: Option<String>,
+    /// Find out whether Ollama replaces the chat template by its own: the folder `template` of Ollama's repository.
+    #[arg(long, value_name = "DIR")]
+    ollama_templates: Option<PathBuf>,
     /// Print findings as JSON.
     #[arg(long, conflicts_with = "sarif")]
     json: bool,
@@ -169,6 +172,7 @@ fn check_one(
         scan: args.scan,
         template_of: args.template_of.clone(),
         upstream: args.upstream.clone(),
+        ollama_templates: args.ollama_templates.clone(),
     };
     let renderer = render_template::renderer()?;
     let progress = Progress::new();

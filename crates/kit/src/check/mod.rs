@@ -1,6 +1,7 @@
 //! Findings about a model, and repairs.
 
 pub(crate) mod headers;
+mod ollama;
 mod scan;
 mod upstream;
 
@@ -60,6 +61,8 @@ pub struct CheckOptions {
     /// Model whose chat template is compared: a checkpoint directory, `hf:org/repo`, a GGUF, or an empty text for
     /// the base model that the file names.
     pub upstream: Option<String>,
+    /// Folder `template` of Ollama's repository, to find out whether Ollama replaces the chat template.
+    pub ollama_templates: Option<PathBuf>,
 }
 
 /// Result of a check.
@@ -129,6 +132,9 @@ pub fn check(
     }
     if let Some(upstream) = &options.upstream {
         other.extend(with_severity(upstream::compare(source, upstream, renderer)?));
+    }
+    if let Some(folder) = &options.ollama_templates {
+        other.extend(with_severity(ollama::replaced(source, folder)?));
     }
     if let Some(tokenizer) = &options.tokenizer_against {
         other.extend(with_severity(compare_tokenizers(

@@ -143,3 +143,41 @@ fn templates_are_compared_with_upstream() {
     // Another GGUF.
     assert!(!text(&[&changed, "--upstream", &changed]).contains("prompt-differs"));
 }
+
+#[test]
+fn templates_that_ollama_replaces_are_named() {
+    let dir = Dir::new();
+    let (f16, model) = (dir.f16(), dir.path("model.gguf"));
+    let (own, list) = (dir.path("own.jinja"), dir.path("template"));
+    fs::create_dir(&list).unwrap();
+    fs::write(&own, format!("{CHATML}{{# tools #}}")).unwrap();
+    succeeds(&["edit", &f16, "-o", &model, "--chat-template-file", &own]);
+    let set = |entries: &[(&str, &str)]| {
+        let entries = entries
+            .iter()
+            .map(|(name, template)| serde_json::json!({"name": name, "template": template}));
+        let list_of = serde_json::Value::Array(entries.collect()).to_string();
+        fs::write(format!("{list}/index.json"), list_of).unwrap();
+    };
+    let found = || {
+        let shown = json(&text(&[&model, "--json", "--no-data", "--ollama-templates", &list]));
+        let findings = shown["findings"].as_array().unwrap().clone();
+        let of_ollama = findings.into_iter().filter(|one| one["code"] == "template-ollama");
+        of_ollama.map(|one| one["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    set(&[("other", &"x".repeat(1000)), ("chatml", CHATML)]);
+    let own_name = "`ollama create` replaces the chat template by Ollama's own \"chatml\"";
+    assert_eq!(found(), [format!("{own_name} (Levenshtein distance 11, limit 100)")]);
+    fs::write(format!("{list}/chatml.gotmpl"), "{{ .Prompt }}").unwrap();
+    assert_eq!(
+        found(),
+        [format!("{own_name}, which ignores tools (Levenshtein distance 11, limit 100)")]
+    );
+    fs::write(format!("{list}/chatml.gotmpl"), "{{ .Tools }}").unwrap();
+    assert_eq!(found(), [format!("{own_name} (Levenshtein distance 11, limit 100)")]);
+    set(&[("far", &CHATML.replace("m", &"m".repeat(40)))]);
+    assert_eq!(found(), Vec::<String>::new());
+    fs::write(format!("{list}/index.json"), "{").unwrap();
+    fails(&["check", &model, "--ollama-templates", &list], 1, &["Ollama's repository"]);
+    fails(&["check", &model, "--ollama-templates", "nowhere"], 3, &["nowhere"]);
+}

@@ -127,6 +127,7 @@ const FIXTURES: &[(&[&str], &str)] = &[
     ),
     (&["tools.json"], "echo '[]' > $NAME"),
     (&["chat.jinja"], "echo '{{ messages[0].content }}' > $NAME"),
+    (&["ollama/template"], "mkdir -p $NAME; echo '[]' > $NAME/index.json"),
     (&["tokenizer.json"], "gguf export $BASE/f16.gguf hf; cp hf/tokenizer.json $NAME"),
     (&["whisper-base.gguf", "whisper.gguf"], "cp $BASE/whisper.gguf $NAME"),
     // The audio format is detected from the content.
