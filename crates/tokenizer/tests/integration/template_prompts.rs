@@ -204,6 +204,16 @@ fn conversations_that_render_to_nothing_or_fail_are_found() {
     let metadata = chatml(no_tools);
     assert_eq!(warnings(&metadata), [""; 0]);
     assert_eq!(severity(&metadata, "template-conversation"), Some(Severity::Note));
+    // jinja2 cannot write a generator as JSON, llama.cpp can.
+    let tools = format!(
+        "{{% if tools %}}{{{{ tools | map(attribute='function') | tojson }}}}{{% endif %}}{CHATML}"
+    );
+    assert_eq!(warnings(&chatml(&tools)), ["template-render"]);
+    let refused =
+        format!("{{% if tools %}}{{{{ raise_exception('no tools') }}}}{{% endif %}}{CHATML}");
+    let metadata = chatml(&refused);
+    assert_eq!(warnings(&metadata), [""; 0]);
+    assert_eq!(severity(&metadata, "template-conversation"), Some(Severity::Note));
 }
 
 #[test]

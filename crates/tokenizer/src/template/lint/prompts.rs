@@ -171,24 +171,32 @@ impl<'p> Prompts<'p> {
         }))
     }
 
-    /// Reports conversations on which the template fails, though it renders others.
+    /// Reports conversations on which the template fails, though it renders others. A template may refuse one on
+    /// purpose, and older templates know neither content in parts nor calls without content.
     fn conversations(&self) -> Option<Finding> {
-        const NAMES: [(usize, &str); 3] = [
-            (2, "several turns"),
-            (4, "calls of tools with empty content"),
-            (5, "content in parts"),
+        const NAMES: [(usize, &str, bool); 4] = [
+            (2, "several turns", true),
+            (3, "tools", true),
+            (4, "calls of tools with empty content", false),
+            (5, "content in parts", false),
         ];
         self.user?;
-        let (name, cause) = NAMES.into_iter().find_map(|(i, name)| match self.texts.get(i) {
-            Some(Err(error @ (Error::Render { .. } | Error::Refused { .. }))) => {
-                Some((name, error))
-            }
-            _ => None,
-        })?;
-        Some(
-            Finding::note("template-conversation", format!("does not render {name}: {cause}"))
+        let failed = NAMES.into_iter().filter_map(|(i, name, is_ordinary)| {
+            let error = self.texts.get(i)?.as_ref().err()?;
+            let is_fault = match error {
+                Error::Render { .. } => is_ordinary,
+                Error::Refused { .. } => false,
+                _ => return None,
+            };
+            Some((is_fault, format!("does not render {name}: {error}")))
+        });
+        let (is_fault, message) = failed.min_by_key(|(is_fault, _)| !is_fault)?;
+        Some(match is_fault {
+            true => Finding::warning("template-render", message)
+                .help("use the template of the original model, if it renders them"),
+            false => Finding::note("template-conversation", message)
                 .help("no action is needed unless programs use such conversations"),
-        )
+        })
     }
 
     /// Reports that the prompt depends on whether a program states the default of `enable_thinking`.
