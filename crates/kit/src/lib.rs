@@ -14,6 +14,7 @@
 //! | encode and decode arrays | [`codec`] |
 //! | run a model | [`run`], [`generate`](generate::generate), [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
 //! | evaluate a model | [`eval`], [`quality`], [`sensitivity`] |
+//! | choose a file or type for a machine | [`recommend`](recommend::recommend) |
 //! | write the card of a repository | [`card`](card::card) |
 //! | serialize a report | [`json`] |
 //! | convert or quantize a model | [`convert`], [`checkpoint`], [`quantize`] |
@@ -51,6 +52,7 @@ pub mod name;
 mod outputs;
 pub mod quality;
 pub mod quantize;
+pub mod recommend;
 pub mod report;
 pub mod run;
 pub mod sbom;

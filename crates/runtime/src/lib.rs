@@ -38,6 +38,7 @@ mod exp;
 pub mod graph_cost;
 mod instructions;
 mod interpreter;
+pub mod kernel_speed;
 mod kv_cache;
 mod liveness;
 mod lora;

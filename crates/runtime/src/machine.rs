@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use crate::{InstructionSet, system_memory};
+
 /// Limits of the machine with the threads of the current rayon pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
@@ -26,6 +28,27 @@ impl Machine {
             multiply_adds_per_second: multiply_adds(),
         }
     }
+}
+
+/// Returns a text that differs between machines, numbers of threads, and versions of this library, whose measurements
+/// differ.
+pub fn identity() -> String {
+    let threads = rayon::current_num_threads();
+    let instructions = InstructionSet::best().name();
+    format!("{}, {threads} threads, {instructions}, {}", processor(), env!("CARGO_PKG_VERSION"))
+}
+
+/// Returns the name of the processor, as far as the system tells it.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned());
+    name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+/// Returns the memory that programs can use now, in bytes; `None` if the system does not tell it.
+pub fn available_memory() -> Option<u64> {
+    system_memory::available()
 }
 
 /// Bytes that a bandwidth measurement scans.

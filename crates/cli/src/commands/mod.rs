@@ -34,6 +34,7 @@ pub mod pull;
 pub mod quality;
 pub mod quantize;
 pub mod recipe;
+pub mod recommend;
 pub mod render_template;
 pub mod sensitivity;
 pub mod sign;

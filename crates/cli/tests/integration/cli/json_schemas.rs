@@ -108,6 +108,7 @@ const COMMANDS: &[&str] = &[
     "perplexity F16 -f QUESTIONS --hellaswag --json",
     "divergence -r F16 Q4 -f TEXT -c 32 --chunks 2 --worst 2 --json",
     "bench F16 -p 8 -n 4 -r 1 --json",
+    "recommend F16 --memory 1G --json",
     "generate F16 -p In -n 3 --json",
     "embed F16 -p In --pooling mean --json",
     "embed F16 -p In --pooling none",

@@ -32,6 +32,7 @@ mod orphan_files;
 mod pull;
 mod quality;
 mod quantize;
+mod recommend;
 mod remote;
 mod scan;
 mod sensitivity;
