@@ -11,7 +11,10 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Edit", &["edit", "split", "merge", "convert-endian"]),
     ("Compare", &["diff", "hash", "sign", "verify"]),
     ("Run", &["generate", "chat", "transcribe", "embed", "logits"]),
-    ("Evaluate", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
+    (
+        "Evaluate",
+        &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench", "recommend"],
+    ),
     ("Text", &["tokenize", "detokenize", "chat-template"]),
     ("Hub", &["pull", "list", "rm", "card", "upload"]),
     ("Help", &["help", "demo", "completions", "man", "links"]),

@@ -10,7 +10,9 @@ use gguf_store::{Model, ModelTensor, Progress};
 use crate::graph_cost::GraphCost;
 use crate::machine::Machine;
 use crate::system_memory;
-use crate::{Batch, CacheType, Context, ContextOptions, Executor, InstructionSet};
+use crate::{
+    Batch, CacheType, Context, ContextOptions, Executor, InstructionSet, Precision, matmul,
+};
 
 /// Parameters of a benchmark.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub struct Throughput {
     pub multiply_adds: u64,
     /// Runs of the graph per token.
     pub runs_per_token: f64,
+    /// Whether most of the weights are multiplied in INT8.
+    pub is_int8: bool,
 }
 
 impl Throughput {
@@ -56,6 +60,13 @@ impl Throughput {
     /// Returns the tokens per second at which memory bandwidth is exhausted.
     pub fn memory_limit(&self, machine: Machine) -> f64 {
         machine.bytes_per_second / (self.bytes as f64 * self.runs_per_token).max(1.0)
+    }
+
+    /// Returns the tokens per second at which INT8 arithmetic is exhausted; `None` if it is not measured on this processor,
+    /// or the multiplications are not in INT8.
+    pub fn int8_limit(&self, machine: Machine) -> Option<f64> {
+        let rate = machine.int8_multiply_adds_per_second.filter(|_| self.is_int8)?;
+        Some(rate / (self.multiply_adds as f64).max(1.0))
     }
 
     /// Returns the tokens per second at which F32 arithmetic is exhausted. Integer dot products can be faster.
@@ -103,18 +114,21 @@ impl BenchmarkReport {
         };
         let prompt_cost = cost(options.prompt, options.depth);
         let token_cost = cost(1, options.depth + options.generated / 2);
+        let is_int8 = executor.precision == Precision::Fast && are_integers(model);
         let rates = Rates::measure(executor, options, progress)?;
         let prompt = rates.prompt.map(|tokens_per_second| Throughput {
             tokens_per_second,
             bytes: prompt_cost.bytes,
             multiply_adds: prompt_cost.multiply_adds / options.prompt as u64,
             runs_per_token: 1.0 / options.prompt as f64,
+            is_int8,
         });
         let generation = rates.generation.map(|tokens_per_second| Throughput {
             tokens_per_second,
             bytes: token_cost.bytes,
             multiply_adds: token_cost.multiply_adds,
             runs_per_token: 1.0,
+            is_int8,
         });
         // Measuring the machine allocates memory itself.
         let peak_memory = system_memory::peak();
@@ -128,6 +142,19 @@ impl BenchmarkReport {
             peak_memory,
         })
     }
+}
+
+/// Whether most weights have kernels for INT8.
+fn are_integers(model: &Model) -> bool {
+    let (mut all, mut integers) = (0u64, 0u64);
+    for tensor in model.tensors() {
+        let elements = tensor.info.shape.elements().unwrap_or(0);
+        all = all.saturating_add(elements);
+        if matmul::multiplies_integers(tensor.info.tensor_type) {
+            integers = integers.saturating_add(elements);
+        }
+    }
+    integers > all / 2
 }
 
 /// Tokens per second of each repetition.

@@ -1,11 +1,17 @@
 //! Limits of the machine: memory bandwidth and arithmetic throughput.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::__m512i;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use pulp::{Arch, Simd, WithSimd};
+#[cfg(target_arch = "x86_64")]
+use pulp::{NullaryFnOnce, cast};
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use crate::avx512::V4Vnni;
 use crate::{InstructionSet, system_memory};
 
 /// Limits of the machine with the threads of the current rayon pool.
@@ -17,6 +23,8 @@ pub struct Machine {
     pub bytes_per_second: f64,
     /// F32 multiply-adds of all threads from registers, per second.
     pub multiply_adds_per_second: f64,
+    /// INT8 multiply-adds of all threads from registers, per second; `None` if they are not measured on this processor.
+    pub int8_multiply_adds_per_second: Option<f64>,
 }
 
 impl Machine {
@@ -26,6 +34,7 @@ impl Machine {
             threads: rayon::current_num_threads(),
             bytes_per_second: read_bandwidth(SCAN),
             multiply_adds_per_second: multiply_adds(),
+            int8_multiply_adds_per_second: int8_multiply_adds(),
         }
     }
 }
@@ -103,13 +112,8 @@ impl WithSimd for MultiplyAdds {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> f64 {
-        const CHAINS: usize = 12;
-        const STEPS: usize = 10_000;
         let (factor, added) = (simd.splat_f32s(black_box(0.5)), simd.splat_f32s(black_box(1.0)));
-        let start = Instant::now();
-        let mut done = 0;
-        let mut elapsed = Duration::ZERO;
-        while elapsed < Duration::from_millis(20) {
+        let multiply_adds = || {
             let mut sums = [added; CHAINS];
             for _ in 0..STEPS {
                 for sum in &mut sums {
@@ -117,9 +121,66 @@ impl WithSimd for MultiplyAdds {
                 }
             }
             black_box(sums.map(|sum| simd.reduce_sum_f32s(sum)));
-            done += CHAINS * STEPS * S::F32_LANES;
-            elapsed = start.elapsed();
-        }
-        done as f64 / elapsed.as_secs_f64()
+        };
+        rate(CHAINS * STEPS * S::F32_LANES, multiply_adds)
+    }
+}
+
+/// Independent sums, as many as hide the latency of an instruction.
+const CHAINS: usize = 12;
+
+/// Instructions per sum between two looks at the clock.
+const STEPS: usize = 10_000;
+
+/// Returns how many of something are done per second, if a call of `work` does `count`.
+#[inline(always)]
+fn rate(count: usize, work: impl Fn()) -> f64 {
+    let start = Instant::now();
+    let mut calls = 0;
+    let mut elapsed = Duration::ZERO;
+    while elapsed < Duration::from_millis(20) {
+        work();
+        calls += 1;
+        elapsed = start.elapsed();
+    }
+    (calls * count) as f64 / elapsed.as_secs_f64()
+}
+
+/// Returns the INT8 multiply-adds per second of the current rayon pool, from registers: the best of several trials.
+/// `None` without AVX-512 VNNI; AMX is faster, and not measured.
+pub fn int8_multiply_adds() -> Option<f64> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = V4Vnni::try_new() {
+        let trial = |_| {
+            let rates = rayon::broadcast(|_| simd.vectorize(Int8MultiplyAdds(simd)));
+            rates.into_iter().sum()
+        };
+        return Some((0..5).map(trial).fold(0.0, f64::max));
+    }
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+struct Int8MultiplyAdds(V4Vnni);
+
+#[cfg(target_arch = "x86_64")]
+impl NullaryFnOnce for Int8MultiplyAdds {
+    type Output = f64;
+
+    #[inline(always)]
+    fn call(self) -> f64 {
+        let Self(simd) = self;
+        let bytes = |value: u8| cast([black_box(value); 64]);
+        let (unsigned, signed): (__m512i, __m512i) = (bytes(3), bytes(1));
+        let multiply_adds = || {
+            let mut sums = [bytes(0); CHAINS];
+            for _ in 0..STEPS {
+                for sum in &mut sums {
+                    *sum = simd.add_bytes(*sum, unsigned, signed);
+                }
+            }
+            black_box(sums);
+        };
+        rate(CHAINS * STEPS * 64, multiply_adds)
     }
 }

@@ -20,8 +20,8 @@ use crate::threads::on_threads;
 #[derive(clap::Args)]
 #[command(
     after_help = "The memory limit assumes that every weight is read from memory once per run; a model whose \
-                  weights stay in the CPU cache is not bound by it. The compute limit counts F32 multiply-adds; the \
-                  precision `fast` multiplies integers and is not bound by it.\n\n\
+                  weights stay in the CPU cache is not bound by it. The compute limit counts multiply-adds from registers: in \
+                  INT8 where the precision `fast` multiplies integers and the CPU has AVX-512 VNNI, else in F32.\n\n\
                   Examples:\n  gguf bench model.gguf\n  \
                   gguf bench model.gguf -p 512 -n 128 -t 4 --json\n  \
                   gguf bench model.gguf -p 0 -n 32 -d 4096 --precision exact"
@@ -85,6 +85,8 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
         peak_memory,
         instructions,
     } = report;
+    let int8 = machine.int8_multiply_adds_per_second;
+    let int8 = int8.map_or_else(String::new, |rate| format!(", {:.0} billion INT8", rate / 1e9));
     // Wrapped lines are indented below the value.
     let mut line = |name: &str, text: String| {
         let text = terminal::wrap(&text, &" ".repeat(12));
@@ -93,7 +95,7 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
     line(
         "machine",
         format!(
-            "{} threads ({}): memory bandwidth {:.1} GB/s, {:.1} billion F32 multiply-adds/s",
+            "{} threads ({}): memory bandwidth {:.1} GB/s, {:.1} billion F32 multiply-adds/s{int8}",
             machine.threads,
             instructions.name(),
             machine.bytes_per_second / 1e9,
@@ -111,9 +113,12 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
             share if share <= 100.0 => format!("{share:.0}% of the memory limit"),
             _ => "at the memory limit".to_owned(),
         };
-        let compute = match share(speed.float_limit(*machine)) {
-            share if share <= 100.0 => format!("{share:.0}% of the F32 compute limit"),
-            _ => "faster than F32 multiply-adds".to_owned(),
+        let compute = match speed.int8_limit(*machine) {
+            Some(limit) => format!("{:.0}% of the INT8 compute limit", share(limit)),
+            None => match share(speed.float_limit(*machine)) {
+                share if share <= 100.0 => format!("{share:.0}% of the F32 compute limit"),
+                _ => "faster than F32 multiply-adds".to_owned(),
+            },
         };
         line(name, format!("{mean:.2} ± {deviation:.2} tokens/s: {memory}, {compute}"))?;
     }
@@ -162,6 +167,7 @@ fn as_json(report: &BenchmarkReport) -> Value {
         "instructions": instructions.name(),
         "memory_bytes_per_second": machine.bytes_per_second,
         "float_multiply_adds_per_second": machine.multiply_adds_per_second,
+        "int8_multiply_adds_per_second": machine.int8_multiply_adds_per_second,
     })
 }
 
@@ -172,5 +178,6 @@ fn speed_json(speed: &Throughput, machine: Machine) -> Value {
         "stddev": speed.deviation(),
         "memory_limit_tokens_per_second": speed.memory_limit(machine),
         "float_limit_tokens_per_second": speed.float_limit(machine),
+        "int8_limit_tokens_per_second": speed.int8_limit(machine),
     })
 }

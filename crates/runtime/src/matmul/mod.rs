@@ -6,7 +6,7 @@ pub(crate) mod exact;
 mod fast;
 mod floats;
 
-pub(crate) use fast::QuantizedInput;
+pub(crate) use fast::{QuantizedInput, multiplies_integers};
 
 use crate::instructions::SimdToken;
 use crate::matrix::Matrix;

@@ -102,6 +102,11 @@ trait Kernels: Send + Sync {
     fn tiles(&self, weights: &[u8], x: &Quantized, out: &mut [[f32; ROWS]]);
 }
 
+/// Whether the weights of a type are integers with scales, which [`matmul`] multiplies in INT8.
+pub(crate) fn multiplies_integers(ty: TensorType) -> bool {
+    integers::visit(ty, scalar::Find).is_some()
+}
+
 /// Returns the kernels for a type; `None` if its weights are not integers.
 fn kernels(ty: TensorType, by: SimdToken) -> Option<Box<dyn Kernels>> {
     match by {
