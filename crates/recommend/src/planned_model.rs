@@ -28,7 +28,7 @@ impl Source for NoData {
 
     fn read_at(&self, _: &mut [u8], _: u64) -> Result<(), Error> {
         Err(Error::request(
-            "data-missing",
+            "request-invalid",
             "the model is only planned, and has no data",
             "write it first",
         ))
