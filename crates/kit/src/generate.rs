@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use gguf::Metadata;
 use gguf_graph::OutputKind;
 use gguf_models::token::TokenType;
+use gguf_runtime::prompt_lookup::PromptLookup;
 use gguf_runtime::{Batch, Context, Sampler, SamplingOptions};
 use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Decoder, Tokenizer};
@@ -23,6 +24,8 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// Continues after end-of-generation tokens.
     pub ignore_eos: bool,
+    /// Drafts tokens by [`PromptLookup`], where the context of the model can be truncated. The text stays the same.
+    pub lookup: bool,
 }
 
 /// Reason for the end of a generation.
@@ -49,6 +52,10 @@ pub struct Completion {
     pub prompt_time: Duration,
     /// Time in which the other tokens were generated.
     pub generation_time: Duration,
+    /// Number of drafted tokens.
+    pub drafted: usize,
+    /// Number of drafted tokens that were right.
+    pub accepted: usize,
 }
 
 impl Completion {
@@ -74,68 +81,144 @@ pub fn generate(
     on_text: &mut dyn FnMut(&str) -> ControlFlow<()>,
     progress: &dyn Progress,
 ) -> Result<Completion, Error> {
-    let end_tokens = tokenizer.end_of_generation();
-    let mut sampler = Sampler::new(options.sampling.clone());
-    prompt.iter().for_each(|id| sampler.accept(*id));
-    let mut decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
-    let mut stop = StopSequences::new(&options.stop);
-    let mut completion = Completion {
-        text: String::new(),
-        ids: Vec::new(),
-        stop_reason: StopReason::Length,
-        prompt_time: Duration::ZERO,
-        generation_time: Duration::ZERO,
-    };
     let started = Instant::now();
     progress.begin("prompt", prompt.len() as u64);
     let mut next = first_tokens(context, metadata, prompt, progress)?;
     read_all_but_last_batch(context, &mut next, progress)?;
+    let mut writer = Writer::new(tokenizer, prompt, options, on_text);
+    let mut lookup = (options.lookup && context.can_truncate()).then(PromptLookup::default);
+    prompt.iter().for_each(|id| lookup.iter_mut().for_each(|lookup| lookup.push(*id)));
     let max_tokens = options.max_tokens.unwrap_or(usize::MAX);
-    let fits = |context: &Context, next: &[u32]| context.room(0) >= next.len();
-    while completion.ids.len() < max_tokens && (completion.ids.is_empty() || fits(context, &next)) {
-        let logits =
-            context.run_finite(&Batch::last_output(&next, 0), OutputKind::Logits, progress)?;
-        let Some(id) = sampler.sample(&logits.data) else {
-            let help = "suppress fewer tokens";
-            return Err(Error::request("result-missing", "every token is suppressed", help));
+    let has_room = |context: &Context, next: &[u32]| context.room(0) >= next.len();
+    let mut flow = ControlFlow::Continue(());
+    while flow.is_continue()
+        && writer.completion.ids.len() < max_tokens
+        && (writer.completion.ids.is_empty() || has_room(context, &next))
+    {
+        let run_started = Instant::now();
+        let is_first = writer.completion.ids.is_empty();
+        let room = context.room(0).min(context.batch_size()).saturating_sub(next.len());
+        let limit = room.min(max_tokens - writer.completion.ids.len() - 1);
+        let draft = match &mut lookup {
+            Some(lookup) if !is_first => lookup.draft(limit),
+            _ => Vec::new(),
         };
-        completion.ids.push(id);
-        if completion.ids.len() == 1 {
-            completion.prompt_time = started.elapsed();
-            // The end of the progress of the prompt.
-            progress.begin("", 0);
+        let len = context.len(0) + next.len();
+        let logits = context.run_finite(&batch(&next, &draft), OutputKind::Logits, progress)?;
+        let mut right = 0;
+        for row in 0..logits.rows {
+            let Some(id) = writer.sampler.sample(logits.row(row)) else {
+                let help = "suppress fewer tokens";
+                return Err(Error::request("result-missing", "every token is suppressed", help));
+            };
+            lookup.iter_mut().for_each(|lookup| lookup.push(id));
+            writer.completion.ids.push(id);
+            if is_first {
+                writer.completion.prompt_time = started.elapsed();
+                // The end of the progress of the prompt.
+                progress.begin("", 0);
+            }
+            writer.completion.generation_time = started.elapsed() - writer.completion.prompt_time;
+            flow = writer.write(id);
+            next = vec![id];
+            if flow.is_break() || draft.get(row) != Some(&id) {
+                break;
+            }
+            right += 1;
         }
-        completion.generation_time = started.elapsed() - completion.prompt_time;
-        if end_tokens.contains(&id) && !options.ignore_eos {
-            completion.stop_reason = StopReason::Stop;
-            break;
+        // Tokens that were drafted and are not in the text.
+        if !draft.is_empty() {
+            context.truncate(0, len + right);
         }
-        let (mut text, mut stopped) = stop.push(&decoder.push(id));
-        if !stopped && let Some(hidden) = hidden_text(tokenizer, id) {
-            let more;
-            (more, stopped) = stop.push_hidden(&hidden);
-            text += &more;
+        writer.completion.drafted += draft.len();
+        writer.completion.accepted += right;
+        if let Some(lookup) = lookup.as_mut().filter(|_| !is_first) {
+            lookup.record(draft.len(), right, run_started.elapsed());
         }
-        completion.text.push_str(&text);
-        if !text.is_empty() && on_text(&text).is_break() {
-            completion.stop_reason = StopReason::Cancelled;
-            return Ok(completion);
-        }
-        if stopped {
-            completion.stop_reason = StopReason::Stop;
-            return Ok(completion);
-        }
-        next = vec![id];
     }
-    let (rest, _) = stop.push(&decoder.finish());
-    let rest = rest + &stop.finish();
-    completion.text.push_str(&rest);
-    if !rest.is_empty() && on_text(&rest).is_break() {
-        completion.stop_reason = StopReason::Cancelled;
-    }
-    Ok(completion)
+    Ok(writer.finish())
 }
 
+/// Returns a batch of tokens of the first sequence, which requests the outputs of the last token and of the drafted ones.
+fn batch(next: &[u32], draft: &[u32]) -> Batch {
+    let mut batch = Batch::last_output(next, 0);
+    batch.tokens.extend(Batch::all_outputs(draft).tokens);
+    batch
+}
+
+/// Turns sampled tokens into text, up to the end.
+struct Writer<'g> {
+    tokenizer: &'g Tokenizer,
+    options: &'g GenerateOptions,
+    on_text: &'g mut dyn FnMut(&str) -> ControlFlow<()>,
+    sampler: Sampler,
+    decoder: Decoder<'g>,
+    stop: StopSequences<'g>,
+    completion: Completion,
+    /// Whether the text ends at a stop sequence, or was cancelled.
+    is_cut: bool,
+}
+
+impl<'g> Writer<'g> {
+    fn new(
+        tokenizer: &'g Tokenizer,
+        prompt: &[u32],
+        options: &'g GenerateOptions,
+        on_text: &'g mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Self {
+        let mut sampler = Sampler::new(options.sampling.clone());
+        prompt.iter().for_each(|id| sampler.accept(*id));
+        let completion = Completion {
+            text: String::new(),
+            ids: Vec::new(),
+            stop_reason: StopReason::Length,
+            prompt_time: Duration::ZERO,
+            generation_time: Duration::ZERO,
+            drafted: 0,
+            accepted: 0,
+        };
+        let decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
+        let stop = StopSequences::new(&options.stop);
+        Self { tokenizer, options, on_text, sampler, decoder, stop, completion, is_cut: false }
+    }
+
+    /// Writes the text of a token. Breaks at the end.
+    fn write(&mut self, id: u32) -> ControlFlow<()> {
+        if self.tokenizer.end_of_generation().contains(&id) && !self.options.ignore_eos {
+            self.completion.stop_reason = StopReason::Stop;
+            return ControlFlow::Break(());
+        }
+        let (mut text, mut stopped) = self.stop.push(&self.decoder.push(id));
+        if !stopped && let Some(hidden) = hidden_text(self.tokenizer, id) {
+            let more;
+            (more, stopped) = self.stop.push_hidden(&hidden);
+            text += &more;
+        }
+        self.completion.text.push_str(&text);
+        let reason = match stopped {
+            _ if !text.is_empty() && (self.on_text)(&text).is_break() => StopReason::Cancelled,
+            true => StopReason::Stop,
+            false => return ControlFlow::Continue(()),
+        };
+        self.completion.stop_reason = reason;
+        self.is_cut = true;
+        ControlFlow::Break(())
+    }
+
+    /// Writes the rest of the text, unless it is cut.
+    fn finish(mut self) -> Completion {
+        if self.is_cut {
+            return self.completion;
+        }
+        let (rest, _) = self.stop.push(&self.decoder.finish());
+        let rest = rest + &self.stop.finish();
+        self.completion.text.push_str(&rest);
+        if !rest.is_empty() && (self.on_text)(&rest).is_break() {
+            self.completion.stop_reason = StopReason::Cancelled;
+        }
+        self.completion
+    }
+}
 /// Returns the first tokens of the decoder: the prompt, or the decoder start token after encoding the prompt with a text
 /// encoder.
 fn first_tokens(

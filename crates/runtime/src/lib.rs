@@ -56,6 +56,7 @@ mod op;
 mod options;
 mod portable;
 mod prefetch;
+pub mod prompt_lookup;
 mod repack;
 mod run;
 mod sampler;

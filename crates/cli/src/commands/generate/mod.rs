@@ -181,6 +181,10 @@ struct SamplingArgs {
     /// Continue after end-of-text tokens.
     #[arg(long)]
     ignore_eos: bool,
+    /// Speculative decoding by prompt lookup: draft the tokens that followed the same tokens before, and check several
+    /// in one run. The text is the same; code that is edited comes faster.
+    #[arg(long, help_heading = "Advanced", hide_short_help = true)]
+    lookup: bool,
 }
 
 impl SamplingArgs {
@@ -204,6 +208,7 @@ impl SamplingArgs {
             max_tokens: tokens,
             stop: self.stop.clone(),
             ignore_eos: self.ignore_eos,
+            lookup: self.lookup,
         }
     }
 }
@@ -362,6 +367,8 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
             "prompt_tokens": ids.len(), "generated_tokens": answer.ids.len(), "seconds": seconds,
             "prompt_tokens_per_second": prompt_speed,
             "tokens_per_second": answer.tokens_per_second(),
+            "drafted_tokens": answer.drafted,
+            "accepted_tokens": answer.accepted,
         });
         document::print_line(&mut out, "generate/3", shown)?;
         return Ok(());
@@ -381,8 +388,12 @@ fn report_speed(prompt_tokens: usize, answer: &Completion) {
     }
     let prompt = prompt_tokens as f64 / answer.prompt_time.as_secs_f64().max(1e-9);
     let speed = answer.tokens_per_second().map(|speed| format!(", {speed:.1} tokens/s"));
+    let drafted = match answer.drafted {
+        0 => String::new(),
+        drafted => format!(", {} of {drafted} drafted tokens accepted", answer.accepted),
+    };
     terminal::note(format!(
-        "prompt {prompt_tokens} tokens, {prompt:.1} tokens/s; answer {} tokens{}",
+        "prompt {prompt_tokens} tokens, {prompt:.1} tokens/s; answer {} tokens{}{drafted}",
         answer.ids.len(),
         speed.unwrap_or_default()
     ));

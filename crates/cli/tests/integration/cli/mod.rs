@@ -29,6 +29,7 @@ mod limits;
 mod lora;
 mod ollama;
 mod orphan_files;
+mod prompt_lookup;
 mod pull;
 mod quality;
 mod quantize;
