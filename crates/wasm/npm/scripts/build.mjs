@@ -20,14 +20,27 @@ function bindgen(version) {
   const program = path.join(folder, "bin/wasm-bindgen");
   for (const candidate of [program, "wasm-bindgen"]) {
     try {
-      if (execFileSync(candidate, ["--version"], { encoding: "utf8", stdio: "pipe" }).trim() === `wasm-bindgen ${version}`)
+      if (
+        execFileSync(candidate, ["--version"], { encoding: "utf8", stdio: "pipe" }).trim() === `wasm-bindgen ${version}`
+      )
         return candidate;
     } catch {
       // It is not there.
     }
   }
   // The test runner, a default feature, needs a web driver.
-  run("cargo", "install", "wasm-bindgen-cli", "--version", version, "--debug", "--no-default-features", "--quiet", "--root", folder);
+  run(
+    "cargo",
+    "install",
+    "wasm-bindgen-cli",
+    "--version",
+    version,
+    "--debug",
+    "--no-default-features",
+    "--quiet",
+    "--root",
+    folder,
+  );
   return program;
 }
 
@@ -48,10 +61,23 @@ await rm(built, { recursive: true, force: true });
 await mkdir(built, { recursive: true });
 run(tool("tsc"), "--project", stage, "--outDir", built);
 const name = "gguf_wasm_bg.wasm";
-run(tool("wasm-opt"), "-Oz", "--strip-debug", "--strip-producers", path.join(stage, name), "-o", path.join(built, name));
+run(
+  tool("wasm-opt"),
+  "-Oz",
+  "--strip-debug",
+  "--strip-producers",
+  path.join(stage, name),
+  "-o",
+  path.join(built, name),
+);
 for (const name of ["gguf_wasm.js", "gguf_wasm.d.ts"]) await cp(path.join(stage, name), path.join(built, name));
 await cp(path.join(source, "README.md"), path.join(built, "README.md"));
 for (const name of ["LICENSE-APACHE", "LICENSE-MIT"]) await cp(path.join(root, name), path.join(built, name));
-const { private: _, scripts, devDependencies, ...fields } = JSON.parse(await readFile(path.join(source, "package.json"), "utf8"));
+const {
+  private: _,
+  scripts,
+  devDependencies,
+  ...fields
+} = JSON.parse(await readFile(path.join(source, "package.json"), "utf8"));
 await writeFile(path.join(built, "package.json"), `${JSON.stringify({ ...fields, version }, null, 2)}\n`);
 console.log(built);

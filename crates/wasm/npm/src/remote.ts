@@ -29,12 +29,18 @@ class RemoteFile {
     signal?.throwIfAborted();
     signal?.addEventListener("abort", () => this.#abort.abort(signal.reason), { once: true });
     const send = this.#options.fetch ?? fetch;
+    // Caches of browsers join ranges of different versions of a file.
+    const init: RequestInit = { method, headers, signal: this.#abort.signal, cache: "no-store" };
     let response;
     try {
-      response = await send(this.#url, { method, headers, signal: this.#abort.signal });
+      response = await send(this.#url, init);
     } catch (cause) {
       signal?.throwIfAborted();
-      throw this.#error("the request failed", "check the URL and the network; in a browser the server must allow CORS", cause);
+      throw this.#error(
+        "the request failed",
+        "check the URL and the network; in a browser the server must allow CORS",
+        cause,
+      );
     }
     // An empty file has no first byte.
     if (response.ok || (response.status === 416 && emptyLength(response) === 0)) return response;
@@ -83,7 +89,10 @@ class RemoteFile {
   async #lengthByHead(): Promise<number> {
     const length = (await this.request(0, 0, "HEAD")).headers.get("content-length");
     if (length !== null) return Number(length);
-    throw this.#error("the server does not state its length", "let it expose the header Content-Range (CORS), or download the file");
+    throw this.#error(
+      "the server does not state its length",
+      "let it expose the header Content-Range (CORS), or download the file",
+    );
   }
 
   /** Reads at most the requested bytes of a response. */
@@ -135,7 +144,7 @@ class Chunks {
 
   /** Passes the next bytes on; fewer if the stream ends. */
   async take(count: number, push: Push): Promise<void> {
-    for (let left = count; left > 0; ) {
+    for (let left = count; left > 0;) {
       if (this.#rest.length === 0) {
         const { value, done } = await this.#reader.read();
         if (done) return;

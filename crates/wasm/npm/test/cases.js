@@ -12,7 +12,10 @@ export const cases = {
     equal(model.valueType("no such key"), undefined);
     equal(model.tensors, expected.tensors);
     const tokens = model.metadata.get("tokenizer.ggml.tokens");
-    equal([tokens.length, tokens.elementType, tokens.at(1), tokens.at(tokens.length)], [2048, "STRING", "<s>", undefined]);
+    equal(
+      [tokens.length, tokens.elementType, tokens.at(1), tokens.at(tokens.length)],
+      [2048, "STRING", "<s>", undefined],
+    );
     equal(tokens.toArray(), expected.tokens);
     equal(tokens.slice(3, 5), expected.tokens.slice(3, 5));
     equal([...tokens].length, 2048);
@@ -148,10 +151,17 @@ export const cases = {
   async "values of all types"({ kit, base }) {
     const model = await kit.open(`${base}/ranges/values.gguf`);
     const value = (key) => model.metadata.get(key);
-    equal(
-      ["u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "f64"].map(value),
-      [255, -128, 65535, -32768, 4294967295, -2147483648, 0.5, true, 0.1],
-    );
+    equal(["u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "f64"].map(value), [
+      255,
+      -128,
+      65535,
+      -32768,
+      4294967295,
+      -2147483648,
+      0.5,
+      true,
+      0.1,
+    ]);
     equal([value("u64"), value("i64")], [18446744073709551615n, -9223372036854775808n]);
     equal([value("small u64"), value("small i64")], [9007199254740991, -9007199254740991]);
     equal(value("text"), "\ufeffä\u{1f917}\ufffd");

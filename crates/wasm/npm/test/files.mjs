@@ -54,7 +54,8 @@ export function files() {
     writeFileSync(at("messages.json"), JSON.stringify({ ...options.variables, messages }));
     const words = options.addGenerationPrompt === false ? ["--no-generation-prompt"] : [];
     const engine = options.engine ?? "transformers";
-    return json("chat-template", at("chat.gguf"), "--messages", at("messages.json"), "--engine", engine, ...words).prompt;
+    return json("chat-template", at("chat.gguf"), "--messages", at("messages.json"), "--engine", engine, ...words)
+      .prompt;
   };
   const prompts = [
     {},
@@ -78,7 +79,9 @@ export function files() {
       tokens: strings(tiny, "tokenizer.ggml.tokens"),
       longCount: 100000,
       longHeader: readFileSync(at("long.gguf")).length,
-      checks: Object.fromEntries(["tiny.gguf", "magic.gguf", "cut.gguf", "chat.gguf", ...names].map((name) => [name, check(name)])),
+      checks: Object.fromEntries(
+        ["tiny.gguf", "magic.gguf", "cut.gguf", "chat.gguf", ...names].map((name) => [name, check(name)]),
+      ),
       ids: texts.map((text) => ({ text, ids: JSON.parse(run("tokenize", at("tiny.gguf"), "--ids", text)) })),
       prompts,
       hostile: names,

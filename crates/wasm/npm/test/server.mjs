@@ -24,7 +24,8 @@ export async function serve(folder) {
       }
       const bytes = await readFile(path.join(folder, name));
       const sent = send(kind, request, response, bytes);
-      if (kind === "ranges") (log[name] ??= []).push({ method: request.method, range: request.headers.range, bytes: sent });
+      if (kind === "ranges")
+        (log[name] ??= []).push({ method: request.method, range: request.headers.range, bytes: sent });
     } catch {
       response.statusCode = 404;
       response.end();
