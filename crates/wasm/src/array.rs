@@ -4,7 +4,7 @@ use gguf::{Array, Value, ValueType};
 use js_sys::{Array as JsArray, Uint8Array, Uint16Array, Uint32Array};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
-use crate::model::scalar;
+use crate::scalar::scalar;
 
 /// Array within an array, which keeps the header in memory.
 #[wasm_bindgen]

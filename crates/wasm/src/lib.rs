@@ -8,4 +8,5 @@ mod chat_template;
 mod error;
 mod header;
 mod model;
+mod scalar;
 mod tokenizer;

@@ -1,13 +1,14 @@
 //! A model whose header is valid.
 
 use gguf::{Gguf, TensorInfo, Value};
-use js_sys::{Array as JsArray, BigInt};
+use js_sys::Array as JsArray;
 use serde_json::json;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 use crate::array::{description, elements};
 use crate::chat_template;
 use crate::error::Thrown;
+use crate::scalar::scalar;
 use crate::tokenizer::Tokenizer;
 
 /// Header of a valid file.
@@ -108,21 +109,5 @@ impl Model {
         now: f64,
     ) -> Result<String, Thrown> {
         chat_template::render(self.header.metadata(), name.as_deref(), llama_cpp, variables, now)
-    }
-}
-
-/// Converts a value that is not an array. Integers beyond 2^53 become a `BigInt`; invalid UTF-8 becomes U+FFFD.
-pub fn scalar(value: &Value) -> JsValue {
-    const MAX_SAFE: u64 = (1 << 53) - 1;
-    match value {
-        Value::String(bytes) => String::from_utf8_lossy(bytes).as_ref().into(),
-        Value::Bool(value) => (*value).into(),
-        Value::F32(value) => (*value).into(),
-        Value::F64(value) => (*value).into(),
-        Value::U64(value) if *value > MAX_SAFE => BigInt::from(*value).into(),
-        Value::I64(value) if value.unsigned_abs() > MAX_SAFE => BigInt::from(*value).into(),
-        Value::U64(value) => (*value as f64).into(),
-        // Integers of at most 53 bits.
-        integer => (integer.to_i64().unwrap_or_default() as f64).into(),
     }
 }

@@ -13,12 +13,19 @@ export async function remote(source: string | URL, options: Options): Promise<Re
 class RemoteFile {
   readonly #url: string;
   readonly #options: Options;
-  /** Ends running responses. */
   readonly #abort = new AbortController();
 
   constructor(url: string, options: Options) {
     this.#url = url;
     this.#options = options;
+    const { signal } = options;
+    const abort = (): void => this.#abort.abort(signal?.reason);
+    signal?.addEventListener("abort", abort, { signal: this.#abort.signal });
+  }
+
+  /** Ends running responses. */
+  #close(): void {
+    this.#abort.abort();
   }
 
   /** Requests a range. The server may respond with the whole file. */
@@ -27,7 +34,6 @@ class RemoteFile {
     if (method === "GET") headers.set("Range", `bytes=${start}-${end - 1}`);
     const { signal } = this.#options;
     signal?.throwIfAborted();
-    signal?.addEventListener("abort", () => this.#abort.abort(signal.reason), { once: true });
     const send = this.#options.fetch ?? fetch;
     // Caches of browsers join ranges of different versions of a file.
     const init: RequestInit = { method, headers, signal: this.#abort.signal, cache: "no-store" };
@@ -55,6 +61,7 @@ class RemoteFile {
     return {
       name: this.#name(),
       length,
+      close: () => this.#close(),
       read: async (from, to, push) => {
         if (from === 0) return this.#body(first, from, to, push);
         const response = await this.request(from, to);
@@ -73,7 +80,7 @@ class RemoteFile {
     if (response.status === 416) return { name: this.#name(), length: 0, read: async () => {} };
     const stated = response.headers.has("content-encoding") ? null : response.headers.get("content-length");
     if (stated === null || !response.body) {
-      this.#abort.abort();
+      this.#close();
       throw this.#error("the server supports no range requests and does not state the length", "download the file");
     }
     const stream = new Chunks(response.body.getReader());
@@ -81,7 +88,7 @@ class RemoteFile {
       name: this.#name(),
       length: Number(stated),
       read: (start, end, push) => this.#received(stream.take(end - start, push)),
-      close: () => this.#abort.abort(),
+      close: () => this.#close(),
     };
   }
 

@@ -58,6 +58,14 @@ export const cases = {
     }
     const aborted = await thrown(kit.open(`${base}/ranges/tiny.gguf`, { signal: AbortSignal.abort() }));
     equal(aborted.name, "AbortError");
+    const controller = new AbortController();
+    const stop = async (...request) => {
+      const response = await fetch(...request);
+      controller.abort();
+      return response;
+    };
+    const stopped = await thrown(kit.open(`${base}/ranges/long.gguf`, { signal: controller.signal, fetch: stop }));
+    equal(stopped.name, "AbortError");
     const refused = await thrown(kit.open("http://127.0.0.1:9/x.gguf"));
     equal([refused.code, refused.fault], ["environment", "environment"]);
   },
