@@ -68,17 +68,15 @@ mod tests {
         assert_eq!(step(b"", 0).unwrap(), HeaderStep::Done(0));
         assert_eq!(step(b"no GGUF file", 100).unwrap(), HeaderStep::Done(12));
         // One key, whose name has three MiB: more than a step.
-        let mut header = b"GGUF\x03\0\0\0".to_vec();
-        header.extend(0u64.to_le_bytes());
-        header.extend(1u64.to_le_bytes());
-        header.extend((3u64 << 20).to_le_bytes());
-        let HeaderStep::Read(end) = step(&header, 10 << 20).unwrap() else {
+        let with_key = |len: u64| {
+            let counts = [0, 1, len].map(u64::to_le_bytes).concat();
+            [&b"GGUF\x03\0\0\0"[..], &counts, &[b'k'; 100]].concat()
+        };
+        let HeaderStep::Read(end) = step(&with_key(3 << 20), 10 << 20).unwrap() else {
             panic!("more follows")
         };
         assert!((3 << 20..4 << 20).contains(&end), "{end}");
         // The limit is smaller than the key.
-        header.truncate(24);
-        header.extend((5u64 << 20).to_le_bytes());
-        assert_eq!(step(&header, 10 << 20).unwrap_err().code(), "limit-header");
+        assert_eq!(step(&with_key(5 << 20), 10 << 20).unwrap_err().code(), "limit-header");
     }
 }
