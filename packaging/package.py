@@ -4,6 +4,7 @@
 ``plan``       prints the version and, as JSON, the matrices of the workflow
 ``archive``    builds the binary of a target and packs it
 ``deb``        makes the Debian package of a Linux target from its archive
+``wasm``       builds the npm package of the WebAssembly module
 ``wheel``      adds the binary of a target's archive to a wheel of the Python extension
 ``manifests``  makes everything that needs the archives of all targets: installers, Homebrew formula, winget manifests, npm
                packages, SHA256SUMS
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import declaration
 from declaration import ROOT, Release
-from formats import archive, debian, homebrew, installers, npm, wheel, winget
+from formats import archive, debian, homebrew, installers, npm, wasm, wheel, winget
 
 # Modules whose `files` maps paths to texts.
 TEXTS = [installers, homebrew, winget, npm]
@@ -85,6 +86,7 @@ def main() -> None:
     command.add_argument("target")
     command.add_argument("--binary", type=Path, help="pack this binary instead of building one")
     commands.add_parser("deb").add_argument("target")
+    commands.add_parser("wasm")
     command = commands.add_parser("wheel")
     command.add_argument("target")
     command.add_argument("wheel", type=Path)
@@ -98,6 +100,8 @@ def main() -> None:
         plan(release, options.tag)
     elif options.command == "manifests":
         manifests(release, dist)
+    elif options.command == "wasm":
+        print(wasm.write(release, wasm.build(), dist))
     else:
         target = release.target(options.target)
         if options.command == "archive":

@@ -1,4 +1,4 @@
-"""License texts of third-party code in the binary: crates, and the JavaScript of the viewer's page."""
+"""License texts of third-party code: crates of the binary or the WebAssembly module, and the JavaScript of the viewer's page."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ RUNTIME = {
 BEGINNINGS = ("license", "licence", "copying", "notice", "unlicense", "copyright")
 
 
-def linked(rust: str) -> list[dict]:
-    """Crates that the binary for a target is linked from, without those of the workspace."""
+def linked(rust: str, name: str) -> list[dict]:
+    """Crates that a package is linked from for a target, without those of the workspace."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", rust]
     output = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     metadata = json.loads(output)
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found: set[str] = set()
-    queue = [one for one, package in packages.items() if package["name"] == "gguf-cli"]
+    queue = [one for one, package in packages.items() if package["name"] == name]
     while queue:
         one = queue.pop()
         if one not in found:
@@ -51,9 +51,8 @@ def runtime(rust: str) -> list[str]:
     return [f"{name} (MIT)\n\n{text.replace(own, holder)}" for name, holder in found.items()]
 
 
-def notices(rust: str) -> str:
+def by_text(crates: list[dict]) -> list[str]:
     """Crates by license text. A crate without a license file gets the text of another crate with its expression."""
-    crates = linked(rust)
     by_expression: dict[str, list[str]] = {}
     groups: dict[str, tuple[str, list[str]]] = {}
     rows = [(crate, texts(crate)) for crate in crates]
@@ -69,12 +68,35 @@ def notices(rust: str) -> str:
                 raise SystemExit(f"{name} no crate has a text of this license")
         for text in found:
             groups.setdefault(" ".join(text.split()), (text, []))[1].append(name)
-    parts = [
+    return ["\n".join(names) + "\n\n" + text for text, names in groups.values()]
+
+
+def joined(parts: list[str]) -> str:
+    """File of these parts."""
+    return ("\n\n" + "=" * 80 + "\n\n").join(parts) + "\n"
+
+
+def notices(rust: str) -> str:
+    """Notices of the binary for a target."""
+    crates = linked(rust, "gguf-cli")
+    about = (
         f"Third-party code in the binary for {rust}: {len(crates)} crates, and the scripts of the viewer's page.\n"
         "Crates with the same license text are listed together."
-    ]
-    parts += runtime(rust)
-    parts += ["\n".join(names) + "\n\n" + text for text, names in groups.values()]
+    )
     page = (ROOT / "crates/viewer/dist/licences.txt").read_text(encoding="utf-8").strip()
-    parts.append("Scripts of the viewer's page\n\n" + page)
-    return ("\n\n" + "=" * 80 + "\n\n").join(parts) + "\n"
+    return joined([about, *runtime(rust), *by_text(crates), "Scripts of the viewer's page\n\n" + page])
+
+
+def module_notices() -> str:
+    """Notices of the WebAssembly module."""
+    rust = "wasm32-unknown-unknown"
+    # Features of other packages of the workspace add no dependencies here.
+    command = ["cargo", "tree", "--locked", "--package", "gguf-wasm", "--target", rust, "--edges", "normal,no-proc-macro"]
+    tree = subprocess.run([*command, "--prefix", "none"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = {tuple(line.split()[:2]) for line in tree.splitlines()}
+    crates = [crate for crate in linked(rust, "gguf-wasm") if (crate["name"], f"v{crate['version']}") in names]
+    about = (
+        f"Third-party code in the WebAssembly module: {len(crates)} crates.\n"
+        "Crates with the same license text are listed together."
+    )
+    return joined([about, *runtime(rust), *by_text(crates)])

@@ -4,10 +4,11 @@
 //! knows, tensors that the architecture has, tokenizer, quantization. [`check_shards`], [`check_name`]
 //! and [`check_sidecar`] examine several files, a file name, and an mmproj file with its model.
 //! [`fix`] repairs unambiguous faults. [`codes`] explains every code of the workspace.
-//! [`key_value`] parses assignments of metadata keys and checks their values.
+//! [`json`] serializes findings and errors. [`key_value`] parses assignments of metadata keys and checks their values.
 
 pub mod codes;
 mod fix;
+pub mod json;
 pub mod key_value;
 mod rules;
 

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gguf_store::FIRST_READ;
+use gguf::FIRST_READ;
 use url::Url;
 
 use crate::client::{Client, CountedBody, FinalResponse, text};

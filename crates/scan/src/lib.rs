@@ -32,8 +32,8 @@ mod vocabulary;
 pub use checkpoint::{NamedTemplate, is_checkpoint, scan_directory, templates};
 pub use difference::difference;
 use gguf::{Error, Finding, Metadata};
-use gguf_tokenizer::template::{Renderer, TemplateSource};
-pub use llama_cpp::unknown_to_llama_cpp;
+use gguf_tokenizer::template::{Linter, Renderer, TemplateSource};
+use llama_cpp::unknown_to_llama_cpp;
 use template::Probes;
 
 /// Advice of all findings.
@@ -62,6 +62,25 @@ pub fn scan_metadata(metadata: &Metadata, renderer: &Renderer) -> Result<Vec<Fin
     findings.extend(vocabulary::check(metadata));
     findings.extend(metadata::check(metadata));
     Ok(with_help(findings))
+}
+
+/// Returns the findings about the chat templates of a file that need no scan: those of `linter`, and parts that llama.cpp's
+/// engine does not know.
+///
+/// # Errors
+/// If the rendering process fails.
+pub fn template_findings(metadata: &Metadata, linter: &mut Linter) -> Result<Vec<Finding>, Error> {
+    let mut findings = linter.lint(metadata)?;
+    let mut unknown = unknown_to_llama_cpp(metadata);
+    // A warning about a rendered conversation says more than one about the template's text.
+    unknown.retain(|finding| {
+        !findings.iter().any(|other| {
+            (other.code, &other.key, other.severity)
+                == (finding.code, &finding.key, finding.severity)
+        })
+    });
+    findings.extend(unknown);
+    Ok(findings)
 }
 
 /// Adds the advice that all findings of a scan have.

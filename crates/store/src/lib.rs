@@ -46,7 +46,7 @@ mod shard_set;
 mod source;
 mod text;
 
-pub use fetch::{FIRST_READ, fetch_header};
+pub use fetch::fetch_header;
 pub use model::{Model, ModelFile, ModelTensor};
 pub use output::{
     AtomicFile, ClosedOutput, Existing, Output, OutputLayout, Overwrite, RemoteOutput, RemoteStore,

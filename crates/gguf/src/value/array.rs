@@ -89,6 +89,13 @@ impl Array {
         })
     }
 
+    /// Returns the bytes of elements that are little-endian numbers; `None` for other elements and for big-endian files.
+    pub fn little_endian(&self) -> Option<&[u8]> {
+        use ValueType::{Array, Bool, String};
+        let are_numbers = !matches!(self.element_type, Bool | String | Array);
+        (are_numbers && self.encoding.order == ByteOrder::Little).then_some(&self.bytes)
+    }
+
     /// Returns all elements as integers; `None` if one is not an integer that fits.
     pub fn to_i64s(&self) -> Option<Vec<i64>> {
         self.iter().map(|value| value.to_i64()).collect()
@@ -416,6 +423,18 @@ mod tests {
 
     const BIG: Encoding = Encoding { order: ByteOrder::Big, counts_32bit: false };
     const COUNTS_32BIT: Encoding = Encoding { order: ByteOrder::Little, counts_32bit: true };
+
+    #[test]
+    fn numbers_have_little_endian_bytes() {
+        assert_eq!(Array::from(&[1u16, 515][..]).little_endian(), Some(&[1, 0, 3, 2][..]));
+        assert_eq!(Array::from(&[true][..]).little_endian(), None);
+        assert_eq!(Array::from_strings(["a"]).little_endian(), None);
+        let mut bytes = Vec::new();
+        Array::from(&[1u16][..]).write(&mut bytes, BIG).unwrap();
+        let file = Bytes::from(bytes);
+        let (value, _) = read_value(ValueType::Array, &file, &file, BIG, 1).unwrap();
+        assert_eq!(value.as_array().unwrap().little_endian(), None);
+    }
 
     #[test]
     fn every_encoding_round_trips() {

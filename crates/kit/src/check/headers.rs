@@ -43,19 +43,12 @@ pub(crate) fn findings_of(files: &[Checkable], renderer: &Renderer) -> Result<Ve
     for file in files {
         let (found, draft) = file.check();
         let metadata = draft.as_ref().map(|draft| &draft.metadata);
-        let template_findings = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
+        let template_findings = metadata
+            .map(|metadata| gguf_scan::template_findings(metadata, &mut templates))
+            .transpose()?;
         let graph_finding = draft.as_ref().filter(|_| files.len() == 1).and_then(stale_graph);
         let template_findings = template_findings.unwrap_or_default();
-        let mut engine_findings = metadata.map(gguf_scan::unknown_to_llama_cpp).unwrap_or_default();
-        // A warning about a rendered conversation says more than one about the template's text.
-        engine_findings.retain(|finding| {
-            let known = |other: &Finding| other.code == finding.code && other.key == finding.key;
-            !template_findings
-                .iter()
-                .any(|other| known(other) && other.severity == finding.severity)
-        });
-        let found = found.into_iter().chain(template_findings);
-        let found = found.chain(graph_finding).chain(engine_findings);
+        let found = found.into_iter().chain(template_findings).chain(graph_finding);
         findings.extend(found.map(|finding| match files.len() {
             1 => finding,
             _ => in_file(finding, file.name),

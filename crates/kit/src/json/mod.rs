@@ -1,17 +1,16 @@
 //! Reports as JSON documents of `docs/json/`, for the command line (`--json`) and the viewer.
 
 mod diff;
-mod error;
 mod graph;
 mod summary;
 mod value;
 
-use gguf::{Finding, Value};
+use gguf::Value;
 pub use gguf_checkpoint::json::described as fault;
 use serde_json::{Map, Value as Json, json};
 
 pub use diff::{diff, figures, key_change};
-pub use error::{REPLACE, error, whose};
+pub use gguf_check::json::{REPLACE, error, finding, whose};
 pub use graph::graph;
 pub use summary::{special_tokens, summary};
 pub use value::{SHORT_ARRAY, typed_value, value};
@@ -28,19 +27,6 @@ pub fn with_schema(schema: &str, document: Json) -> Json {
         other => drop(all.insert("value".to_owned(), other)),
     }
     Json::Object(all)
-}
-
-/// Serializes a finding of `check/2`.
-pub fn finding(finding: &Finding) -> Json {
-    json!({
-        "code": finding.code,
-        "severity": finding.severity.to_string(),
-        "offset": finding.offset,
-        "key": finding.key,
-        "tensor": finding.tensor,
-        "message": finding.message,
-        "help": finding.help,
-    })
 }
 
 /// Serializes the changes of keys: `keys` of `edit/3`.

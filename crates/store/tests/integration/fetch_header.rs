@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use gguf::{
-    Array, Bytes, Error, Gguf, Header, Limits, RawHeader, Shape, TensorInfo, TensorType, Value,
-    check, check_header, write_header,
+    Array, Bytes, Error, FIRST_READ, Gguf, Header, Limits, RawHeader, Shape, TensorInfo,
+    TensorType, Value, check, check_header, write_header,
 };
-use gguf_store::{FIRST_READ, Source, fetch_header};
+use gguf_store::{Source, fetch_header};
 
 /// A source that records every read and may be longer than its bytes.
 struct RecordingSource {

@@ -6,12 +6,13 @@ mod special;
 mod upstream;
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gguf::{Finding, Metadata};
 use prompts::Prompts;
 use serde_json::{Value as Json, json};
 
+use super::clock::Instant;
 use super::{Context, Error, Limits, Renderer, TemplateSource};
 
 /// Key that lists the names of further templates.

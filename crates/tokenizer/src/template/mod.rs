@@ -5,8 +5,10 @@
 //!
 //! The program is untrusted input. It reaches only the values passed to it, and its resources are
 //! limited ([`Limits`]): steps and output by the engine, memory and time by the operating system,
-//! which requires a separate process ([`Renderer::process`]).
+//! which requires a separate process ([`Renderer::process`]); in WebAssembly by a separate instance
+//! ([`Renderer::instance`]).
 
+mod clock;
 mod error;
 mod limits;
 mod lint;
@@ -56,7 +58,7 @@ impl Context {
             documents: Json::Null,
             add_generation_prompt: true,
             variables: Map::new(),
-            now: SystemTime::now(),
+            now: clock::now(),
         }
     }
 
@@ -143,7 +145,8 @@ impl Template {
             return Ok(Self { program, limits: *limits });
         };
         let Limits { steps, text_len, .. } = *limits;
-        let options = llama_cpp::Options { steps, text_len, now: SystemTime::now() };
+        // Each conversation has its own time.
+        let options = llama_cpp::Options { steps, text_len, now: SystemTime::UNIX_EPOCH };
         let read = |text| llama_cpp::Template::new(text, settings.settings.clone(), options);
         let default = read(&source.text).map_err(fault)?;
         // llama.cpp ignores a template for tools that it cannot parse.

@@ -1,28 +1,41 @@
-//! Rendering in this process or in a separate one.
+//! Rendering in this process, in a separate one, or in a separate instance of a WebAssembly module.
 
+#[cfg(not(target_family = "wasm"))]
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+#[cfg(not(target_family = "wasm"))]
 use std::path::PathBuf;
 
 use super::sandbox::{STACK, on_separate_stack};
 use super::{Context, Error, Limits, Template, TemplateSource, process};
 
-/// Renders templates, in this process or in a separate one per template.
+/// Renders templates, in this process or in a separate sandbox per template.
 ///
 /// A template is untrusted input. In this process its steps and output are limited, which bounds its
 /// memory to about a gigabyte and its time to about a minute. Use
-/// [`Renderer::process`] for templates of unknown origin.
+/// [`Renderer::process`] for templates of unknown origin, and [`Renderer::instance`] in WebAssembly.
 #[derive(Clone, Debug)]
 pub struct Renderer {
     limits: Limits,
-    /// Program to start and its arguments; `None` to render in this process.
-    command: Option<(PathBuf, Vec<OsString>)>,
+    place: Place,
+}
+
+/// Place where templates are rendered.
+#[derive(Clone, Debug)]
+enum Place {
+    /// This process.
+    Here,
+    /// A process of this program with these arguments.
+    #[cfg(not(target_family = "wasm"))]
+    Process(PathBuf, Vec<OsString>),
+    /// An instance that this function calls.
+    Instance(process::Call),
 }
 
 impl Renderer {
     /// Renders in this process, for trusted templates; only the steps limit memory and time.
     pub fn in_process() -> Self {
-        Self { limits: Limits::default(), command: None }
+        Self { limits: Limits::default(), place: Place::Here }
     }
 
     /// Renders each template in a process of this program. With these arguments the program must
@@ -30,15 +43,25 @@ impl Renderer {
     ///
     /// On Linux all limits apply. On other Unix systems those on CPU and wall-clock time do,
     /// elsewhere only that on wall-clock time, which also bounds the memory that can be filled.
+    #[cfg(not(target_family = "wasm"))]
     pub fn process<A: Into<OsString>>(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = A>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self { limits: Limits::default(), command: Some((program.into(), arguments)) }
+        Self { limits: Limits::default(), place: Place::Process(program.into(), arguments) }
     }
 
-    /// Child side of [`Renderer::process`]: handles one request, in a process that does nothing
+    /// Renders each template by this function, which passes a request to [`Renderer::serve`] in a new instance of
+    /// a WebAssembly module and returns the response, or `None` if the instance failed: its stack or its memory was
+    /// exceeded, and nothing of it is used again.
+    ///
+    /// The engine limits steps and output. Neither CPU nor wall-clock time is limited otherwise.
+    pub fn instance(call: fn(&[u8]) -> Option<Vec<u8>>) -> Self {
+        Self { limits: Limits::default(), place: Place::Instance(call) }
+    }
+
+    /// Child side of [`Renderer::process`] and [`Renderer::instance`]: handles one request, in a process that does nothing
     /// else. Sets resource limits on the process, which may be killed for exceeding them; its error
     /// output should not be shown.
     ///
@@ -87,8 +110,15 @@ impl Renderer {
         source: &TemplateSource,
         contexts: &[Context],
     ) -> Result<Vec<Result<String, Error>>, Error> {
-        if let Some((program, arguments)) = &self.command {
-            return process::run((program, arguments), &self.limits, source, contexts);
+        match &self.place {
+            Place::Here => {}
+            #[cfg(not(target_family = "wasm"))]
+            Place::Process(program, arguments) => {
+                return process::run((program, arguments), &self.limits, source, contexts);
+            }
+            Place::Instance(call) => {
+                return process::run_in_instance(*call, &self.limits, source, contexts);
+            }
         }
         let render = || {
             let template = Template::parse(source, &self.limits)?;

@@ -4,6 +4,7 @@ mod encode_memory;
 mod fuzz_seeds;
 mod llama_cpp_compat;
 mod llama_cpp_vocabularies;
+mod renderer_instance;
 mod renderer_process;
 mod rwkv;
 mod special_tokens;

@@ -1,7 +1,7 @@
 //! Filters of sequences.
 
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use super::super::arguments::{Arguments, flag, optional, required};
 use super::super::error::{Result, failed};
@@ -176,7 +176,7 @@ pub fn random(name: &str, value: &Value, arguments: Arguments, machine: &Machine
     }
     let items = value.items(&machine.budget)?;
     machine.budget.list(items.len())?;
-    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let time = machine.now.duration_since(UNIX_EPOCH).unwrap_or_default();
     match items.len() {
         0 => Ok(Value::undefined("No random item, sequence was empty.")),
         len => Ok(items[time.subsec_nanos() as usize / 7 % len].clone()),

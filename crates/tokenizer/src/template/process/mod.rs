@@ -6,12 +6,16 @@
 //! follows. A frame is a line of JSON, `{"Ok":17}` or `{"Err":...}`, and that many bytes of text.
 
 mod child;
+mod instance;
+#[cfg(not(target_family = "wasm"))]
 mod parent;
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Write};
 
 pub(super) use child::serve;
+pub(super) use instance::{Call, run as run_in_instance};
+#[cfg(not(target_family = "wasm"))]
 pub(super) use parent::run;
 use serde::{Deserialize, Serialize};
 

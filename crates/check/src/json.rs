@@ -1,13 +1,27 @@
-//! Errors: `error` of `error/1`.
+//! Findings and errors as JSON documents of `docs/json/`.
 
 use std::path::Path;
 
-use gguf::{Error, Fault};
-use gguf_check::codes;
+use gguf::{Error, Fault, Finding};
 use serde_json::{Value as Json, json};
+
+use crate::codes;
 
 /// Help for an existing output.
 pub const REPLACE: &str = "name another output, or replace it with --force";
+
+/// Serializes a finding of `check/2`.
+pub fn finding(finding: &Finding) -> Json {
+    json!({
+        "code": finding.code,
+        "severity": finding.severity.to_string(),
+        "offset": finding.offset,
+        "key": finding.key,
+        "tensor": finding.tensor,
+        "message": finding.message,
+        "help": finding.help,
+    })
+}
 
 /// Returns the name of a fault.
 pub fn whose(fault: Fault) -> &'static str {
@@ -19,7 +33,7 @@ pub fn whose(fault: Fault) -> &'static str {
     }
 }
 
-/// Serializes an error.
+/// Serializes an error: `error` of `error/1`.
 pub fn error(error: &Error) -> Json {
     let (code, finding) = (error.code(), error.finding());
     let advice = codes::code(code).map_or("", |row| row.advice);
