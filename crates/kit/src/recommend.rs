@@ -39,7 +39,7 @@ const TYPES: [Preset; 9] = [
 
 /// Compares the files that `source` names: GGUF files of a directory or a repository; or the types of a single
 /// unquantized model or checkpoint. Only headers are read. The speed of this machine is measured once, and kept in the
-/// cache directory of the user; `measures_again` measures it anew.
+/// cache directory of the user; `measures_again` ignores what is kept.
 ///
 /// # Errors
 /// If the source cannot be read, holds no model, or has no graph; if `progress` stopped the work.

@@ -49,7 +49,7 @@ const LEAST_CONTEXT: u64 = 2048;
 /// Size of a batch in tokens.
 const BATCH: u64 = 512;
 
-/// What is asked for.
+/// Limits and use that the user states.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Memory in bytes.

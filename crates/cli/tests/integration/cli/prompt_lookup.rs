@@ -14,7 +14,7 @@ fn completion(model: &str, words: &[&str]) -> (Value, u64, u64) {
     (found["ids"].clone(), count("drafted_tokens"), count("accepted_tokens"))
 }
 
-/// The same tokens, sampled or not, in both precisions, up to the end of the context and of the number of tokens.
+/// Tokens are equal, sampled or not, in both precisions, up to the end of the context and to the maximum number.
 #[test]
 fn drafts_do_not_change_the_text() {
     let dir = Dir::new();
