@@ -8,7 +8,7 @@ import { type Place, type Source, type Tile, Tiles } from "../src/heatmap/tiles"
 
 const size = { width: 800, height: 500 };
 function source(columns: number, rows: number, load: Source["load"] = () => new Promise(() => undefined)): Source {
-  return { name: "x", columns, rows, levels: levels(columns, rows), block: 32, load };
+  return { name: "x", columns, rows, levels: levels(columns, rows), block: 32, stretch: { x: 1, y: 1 }, load };
 }
 
 /** Converts a colour to OKLab. */

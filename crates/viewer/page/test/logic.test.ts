@@ -19,6 +19,7 @@ function tensor(n: number, name: string, bytes = 100, type = "F16"): Tensor {
     bytes,
     file: 0,
     offset: n * 100,
+    missing_bytes: 0,
     block: block ? Number(block[1]) : null,
     kind: block?.[2] ?? name,
   };

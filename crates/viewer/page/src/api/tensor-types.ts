@@ -11,6 +11,8 @@ export interface Tensor {
   bytes: number | null;
   file: number;
   offset: number;
+  /** Bytes that a truncated file lacks. */
+  missing_bytes: number;
   block: number | null;
   kind: string;
 }

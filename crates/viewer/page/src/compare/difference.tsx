@@ -12,7 +12,6 @@ import { setParams } from "../route";
 import { HistogramPlot } from "../tensors/histogram";
 import { ProfilePlot } from "../tensors/profile";
 import { Outliers } from "../tensors/outliers";
-import { useColorRange } from "../tensors/color-range";
 import { SampleInfo } from "../tensors/sampling";
 import { Loaded, Loading } from "../ui/states";
 import { param } from "../ui/view";
@@ -33,7 +32,6 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
     address(["compare", a, b, "tensor"], { name, exact: exact.value || null }),
   );
   const source = useMemo(() => differenceSource(a, b, name, columns, rows), [a, b, name, columns, rows]);
-  const range = useColorRange(source);
   return (
     <>
       <Loaded
@@ -54,7 +52,6 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
       <Heatmap
         source={source}
         label={`Differences of ${name}`}
-        range={range}
         at={param("at") || null}
         onMove={(at) => setParams({ at })}
       />
@@ -72,12 +69,13 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
 
 export function ErrorFigures({ data }: { data: ErrorStatistics }) {
   if (data.same) return <p class="fine">Bit-identical.</p>;
+  const about = data.exact ? "" : "≈ ";
   const facts: [string, string][] = [
-    ["RMSE", significant(data.rmse)],
-    ["relative RMSE", data.relative === null ? "NaN" : `${fixed(data.relative * 100, 3)}%`],
-    ["cosine similarity", data.cosine === null ? "NaN" : fixed(data.cosine, 6)],
-    ["max error", significant(data.max)],
-    ["mean error", significant(data.mean)],
+    ["RMSE", about + significant(data.rmse)],
+    ["relative RMSE", data.relative === null ? "NaN" : `${about}${fixed(data.relative * 100, 3)}%`],
+    ["cosine similarity", data.cosine === null ? "NaN" : about + fixed(data.cosine, 6)],
+    ["max error", (data.exact ? "" : "≥ ") + significant(data.max)],
+    ["mean error", about + significant(data.mean)],
   ];
   return (
     <dl class="figures">

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Tensor } from "../api/tensor-types";
 import type { MapFile } from "../api/types";
 import { bytes, hex, whole } from "../format";
-import { scheme } from "../ui/plot";
+import { scheme } from "../ui/theme";
 import { regionAt, regionColour, regionName } from "./regions";
 
 /** Minimum number of visible bytes. */

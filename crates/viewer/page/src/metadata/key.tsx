@@ -54,9 +54,12 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
       ) : value.string ? (
         <StringValue model={model} value={value} />
       ) : (
-        <p class="value-single">{value.text}</p>
+        <p class="value-single">
+          {value.text}
+          {value.label && <span class="chip value-label">{visible(value.label)}</span>}
+        </p>
       )}
-      {model.editable && <EditKey key={value.text} value={value} />}
+      {model.editable && <EditKey key={value.text} model={model} value={value} />}
       <h3>Bytes</h3>
       <RawBytes model={model} file={value.file} start={start} length={Math.min(end - start, 512)} of={end - start} />
     </article>

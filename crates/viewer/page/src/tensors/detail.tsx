@@ -13,6 +13,7 @@ import { param } from "../ui/view";
 import { BlockView } from "./block";
 import { ErrorView } from "./quantization-error";
 import { StatisticsView } from "./statistics";
+import { Truncated } from "./truncated";
 import { Values } from "./values";
 
 export function TensorDetail({ model, tensor }: { model: Model; tensor: Tensor }) {
@@ -67,6 +68,7 @@ function TensorTabs({ model, tensor }: { model: Model; tensor: TensorFacts }) {
       </p>
     );
   }
+  if (tensor.missing_bytes > 0) return <Truncated tensor={tensor} />;
   if (tensor.rows === 0 || tensor.columns === 0) return <p class="nothing">The tensor is empty.</p>;
   return (
     <Tabs

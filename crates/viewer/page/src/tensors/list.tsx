@@ -126,6 +126,11 @@ function RowCells({ row }: { row: Row | undefined }) {
         )}
       </span>
       <span role="gridcell" class="number">
+        {row.missing && (
+          <span class="badge error" title="The file is truncated: data is missing">
+            cut
+          </span>
+        )}{" "}
         {tensor && tensor.bytes === null ? "?" : bytes(row.bytes)}
       </span>
     </>

@@ -13,6 +13,8 @@ export interface Row {
   open: boolean;
   tensors: number;
   bytes: number;
+  /** Whether a truncated file lacks data. */
+  missing: boolean;
 }
 
 export type Order = "tree" | "file" | "name" | "size" | "bits" | "type";
@@ -95,12 +97,14 @@ function groupRows(layer: string, tensors: Tensor[], opened: ReadonlySet<string>
 }
 
 function leaf(tensor: Tensor, name: string, level: number): Row {
-  return { name, path: "", level, tensor, open: false, tensors: 1, bytes: tensor.bytes ?? 0 };
+  const missing = tensor.missing_bytes > 0;
+  return { name, path: "", level, tensor, open: false, tensors: 1, bytes: tensor.bytes ?? 0, missing };
 }
 
 function branch(name: string, path: string, level: number, members: Tensor[], open: boolean): Row {
   const bytes = members.reduce((sum, tensor) => sum + (tensor.bytes ?? 0), 0);
-  return { name, path, level, tensor: null, open, tensors: members.length, bytes };
+  const missing = members.some((tensor) => tensor.missing_bytes > 0);
+  return { name, path, level, tensor: null, open, tensors: members.length, bytes, missing };
 }
 
 function sorted(tensors: Tensor[], order: Order): Tensor[] {

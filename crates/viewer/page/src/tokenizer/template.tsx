@@ -5,11 +5,14 @@ import { post } from "../api/request";
 import { useRequest, useDocument } from "../api/resource";
 import type { Message, Templates } from "../api/token-types";
 import type { Model } from "../api/types";
+import { editsOf, stage, withKey } from "../metadata/edits";
 import { link } from "../route";
 import { Empty, ErrorMessage, Loaded } from "../ui/states";
 import { Messages } from "./messages";
 import { Rendered } from "./rendered";
 import { Source } from "./template-source";
+
+const TEMPLATE_KEY = "tokenizer.chat_template";
 
 const SAMPLE: Message[] = [
   { role: "system", content: "You are a helpful assistant." },
@@ -110,6 +113,19 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
             </select>
           )}
           <div class="buttons">
+            {source.value !== null && model.editable && (
+              <button
+                type="button"
+                class="primary"
+                disabled={error !== null}
+                onClick={() => {
+                  const key = `${TEMPLATE_KEY}${template?.name ? `.${template.name}` : ""}`;
+                  stage(model.id, withKey(editsOf(model.id), key, { value: source.value ?? "", type: "str" }));
+                }}
+              >
+                Stage this template
+              </button>
+            )}
             {source.value !== null && (
               <button type="button" onClick={() => (source.value = null)}>
                 Reset to the model's template

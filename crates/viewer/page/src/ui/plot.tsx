@@ -1,14 +1,8 @@
 // Plots drawn by uPlot. `label` is the accessible description.
-import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { significant, whole } from "../format";
-
-/** Increases when the color scheme changes, so that canvases are redrawn. */
-export const scheme = signal(0);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  scheme.value += 1;
-});
+import { scheme } from "./theme";
 
 /** Returns the value of a CSS colour variable. */
 export function colour(name: string): string {
