@@ -13,6 +13,7 @@ import { navigate, link, model, view } from "./route";
 import { fileName, modelName } from "./ui/model-name";
 import { lazy } from "./ui/lazy";
 import { Loading } from "./ui/states";
+import { setTheme, theme, type Theme } from "./ui/theme";
 import type { ViewProps } from "./ui/view";
 
 const LAZY = {
@@ -22,13 +23,17 @@ const LAZY = {
   tokenizer: lazy(async () => (await import("./tokenizer/tokenizer")).TokenizerView),
   graph: lazy(async () => (await import("./graph/graph")).GraphView),
   compare: lazy(async () => (await import("./compare/compare")).Compare),
+  map: lazy(async () => (await import("./map/map")).MapView),
 };
+const { Show: Palette } = lazy(async () => (await import("./palette/palette")).Palette);
+const { Show: Shortcuts } = lazy(async () => (await import("./palette/shortcuts")).Shortcuts);
 const { Show: Compare } = LAZY.compare;
 
 const VIEWS: { name: string; title: string; show: ComponentType<ViewProps>; broken?: boolean }[] = [
   { name: "overview", title: "Overview", show: Overview, broken: true },
   { name: "metadata", title: "Metadata", show: LAZY.metadata.Show },
   { name: "tensors", title: "Tensors", show: LAZY.tensors.Show },
+  { name: "map", title: "Map", show: LAZY.map.Show },
   { name: "file", title: "File", show: LAZY.file.Show, broken: true },
   { name: "tokenizer", title: "Tokenizer", show: LAZY.tokenizer.Show },
   { name: "graph", title: "Graph", show: LAZY.graph.Show },
@@ -53,6 +58,26 @@ export function App() {
     if (!first.current) scrollTo(0, 0);
     if (current) first.current = false;
   }, [title, current?.id]);
+  const dialog = useSignal<"palette" | "shortcuts" | null>(null);
+  useEffect(() => {
+    const key = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement | null;
+      const isTyping = target?.matches("input:not([type=range], [type=checkbox]), textarea, select") ?? false;
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") dialog.value = "palette";
+      else if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]"))
+        return;
+      else if (event.key === "/") {
+        const field = document.querySelector<HTMLInputElement>("main .search");
+        if (field) field.focus();
+        else dialog.value = "palette";
+      } else if (event.key === "?") dialog.value = "shortcuts";
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, []);
+  const close = () => (dialog.value = null);
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
@@ -64,9 +89,21 @@ export function App() {
           gguf view
         </p>
         {all && current && <Models all={all} current={current} />}
+        {current && (
+          <button
+            type="button"
+            class="search-all"
+            aria-keyshortcuts="Control+K"
+            onClick={() => (dialog.value = "palette")}
+          >
+            Search <kbd aria-hidden="true">Ctrl K</kbd>
+          </button>
+        )}
         {all && current && <Views all={all} current={current} />}
-        {current && <Foot current={current} />}
+        {current && <Foot current={current} onHelp={() => (dialog.value = "shortcuts")} />}
       </header>
+      {dialog.value === "palette" && current && <Palette model={current} onClose={close} />}
+      {dialog.value === "shortcuts" && <Shortcuts onClose={close} />}
       <main ref={main} id="main" tabIndex={-1} aria-label={title}>
         <Notices current={current} />
         {!all && !offline.value && <Loading />}
@@ -146,7 +183,7 @@ function Views({ all, current }: { all: Model[]; current: Model }) {
   );
 }
 
-function Foot({ current }: { current: Model }) {
+function Foot({ current, onHelp }: { current: Model; onHelp: () => void }) {
   const fetched = traffic.value[current.id];
   return (
     <div class="foot faint">
@@ -166,6 +203,20 @@ function Foot({ current }: { current: Model }) {
         </p>
       )}
       {!current.remote && <p class="traffic">local file</p>}
+      <div class="foot-tools">
+        <select
+          aria-label="Color scheme"
+          value={theme.value}
+          onChange={(event) => setTheme(event.currentTarget.value as Theme)}
+        >
+          <option value="system">system colors</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+        </select>
+        <button type="button" aria-label="Keyboard help" aria-keyshortcuts="?" onClick={onHelp}>
+          ?
+        </button>
+      </div>
     </div>
   );
 }

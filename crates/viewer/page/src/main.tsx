@@ -12,6 +12,7 @@ import "./style/file.css";
 import "./style/tokenizer.css";
 import "./style/graph.css";
 import "./style/compare.css";
+import "./style/map.css";
 import { loadModels, startPolling } from "./api/status";
 import { prefetch } from "./api/request";
 import { App, preloadView } from "./app";

@@ -45,7 +45,14 @@ after(async () => {
 function painted(page: Page): Promise<{ painted: number; coloured: number }> {
   return page.evaluate(() => {
     const canvas = document.querySelector<HTMLCanvasElement>(".heat-canvas");
-    const pixels = canvas?.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data;
+    // Reading a copy keeps the canvas on the graphics card.
+    const copied = (from: HTMLCanvasElement) => {
+      const copy = Object.assign(document.createElement("canvas"), { width: from.width, height: from.height });
+      const context = copy.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
+      context.drawImage(from, 0, 0);
+      return context;
+    };
+    const pixels = canvas && copied(canvas).getImageData(0, 0, canvas.width, canvas.height).data;
     if (!pixels) return { painted: 0, coloured: 0 };
     let [painted, coloured] = [0, 0];
     for (let i = 0; i < pixels.length; i += 4) {

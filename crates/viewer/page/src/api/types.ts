@@ -111,6 +111,17 @@ export interface Memory {
   total: number;
 }
 
+export interface Layers {
+  layers: {
+    layer: number;
+    weights: number;
+    /** Bytes of recurrent states. */
+    state: number;
+    /** `window` is null for caches of all tokens. */
+    caches: { key_width: number; value_width: number; block: number; window: number | null }[];
+  }[];
+}
+
 export interface Key {
   n: number;
   name: string;

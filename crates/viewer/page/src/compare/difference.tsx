@@ -14,6 +14,8 @@ import { ProfilePlot } from "../tensors/profile";
 import { Outliers } from "../tensors/outliers";
 import { SampleInfo } from "../tensors/sampling";
 import { Loaded, Loading } from "../ui/states";
+import { Term } from "../ui/term";
+import { isTerm } from "../ui/terms";
 import { param } from "../ui/view";
 
 interface Props {
@@ -81,7 +83,7 @@ export function ErrorFigures({ data }: { data: ErrorStatistics }) {
     <dl class="figures">
       {facts.map(([name, value]) => (
         <div key={name} data-figure={name}>
-          <dt>{name}</dt>
+          <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
           <dd>{value}</dd>
         </div>
       ))}

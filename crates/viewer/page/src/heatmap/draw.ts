@@ -196,7 +196,7 @@ const SAMPLE = 50_000;
 /** Returns the range that suits the tiles that are drawn, and whether they have negative values; null if none is loaded. */
 export function contrast(
   places: Place[],
-  tiles: Tiles,
+  tiles: Pick<Tiles, "get">,
   absmax: boolean,
 ): { range: number; hasNegative: boolean } | null {
   const planes = places.flatMap((place) => {

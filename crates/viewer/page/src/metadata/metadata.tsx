@@ -69,6 +69,8 @@ export function Metadata({ model }: ViewProps) {
 
 function List({ pages, selected, model }: { pages: PagedList<Key>; selected: number | null; model: Model }) {
   const edits = editsOf(model.id);
+  // Components that read signals render again only for changed properties and signals.
+  pages.edition.value;
   const seen = useCallback((first: number, end: number) => pages.request(first, end), [pages]);
   // Without a search, the row of a key is its index.
   const place = selected !== null && pages.known ? rowOf(pages, selected) : null;

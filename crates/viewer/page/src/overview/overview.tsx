@@ -41,7 +41,9 @@ export function Overview({ model }: ViewProps) {
         <>
           <Findings model={model} />
           {model.readable && <Sizes model={model} />}
-          {summary.value?.context_length && <MemoryEstimate model={model} trained={summary.value.context_length} />}
+          {summary.value?.context_length && (
+            <MemoryEstimate model={model} summary={summary.value} trained={summary.value.context_length} />
+          )}
         </>
       ) : (
         <Loading />

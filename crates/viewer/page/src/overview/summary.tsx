@@ -6,6 +6,8 @@ import type { Tensor } from "../api/tensor-types";
 import type { Keys, Model, Summary } from "../api/types";
 import { bytes, count, fixed, plural, whole } from "../format";
 import { link } from "../route";
+import { Term } from "../ui/term";
+import { isTerm } from "../ui/terms";
 
 export function SummaryFacts({ summary, model }: { summary: Summary; model: Model }) {
   const isAdapter = summary.kind === "adapter";
@@ -38,7 +40,7 @@ export function SummaryFacts({ summary, model }: { summary: Summary; model: Mode
       <dl class="facts">
         {facts.map(([name, value]) => (
           <div key={name}>
-            <dt>{name}</dt>
+            <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
             <dd>{value}</dd>
           </div>
         ))}
@@ -74,7 +76,7 @@ function useAdapter(model: Model, isAdapter: boolean): Fact[] {
 function Card({ name, value, about }: { name: string; value: string; about: string }) {
   return (
     <div class="card">
-      <dt>{name}</dt>
+      <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
       <dd>
         <span class="card-value">{value}</span> <span class="card-about">{about}</span>
       </dd>

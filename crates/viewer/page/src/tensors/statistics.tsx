@@ -6,6 +6,8 @@ import type { Statistics, TensorFacts } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { share, significant, whole } from "../format";
 import { Loaded, Loading } from "../ui/states";
+import { Term } from "../ui/term";
+import { isTerm } from "../ui/terms";
 import { ProfilePlot } from "./profile";
 import { HistogramPlot } from "./histogram";
 import { Outliers } from "./outliers";
@@ -54,7 +56,7 @@ function Figures({ data }: { data: Statistics }) {
     <dl class="figures">
       {facts.map(([name, value]) => (
         <div key={name} data-figure={name}>
-          <dt>{name}</dt>
+          <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
           <dd>{value}</dd>
         </div>
       ))}

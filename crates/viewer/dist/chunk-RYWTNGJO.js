@@ -1,1 +1,0 @@
-import{i as e}from"./chunk-BUK7N423.js";var a=matchMedia("(max-width: 700px), (min-width: 861px) and (max-width: 960px)"),t=e(a.matches);a.addEventListener("change",()=>{t.value=a.matches});function r(){return t.value}export{r as a};
