@@ -276,7 +276,8 @@ impl HeldFile {
         let len = self.source.byte_len();
         // The header itself must be complete.
         let (_, raw) = gguf::check_header_with(&self.header, len, no_rules);
-        let end = |tensor: &gguf::TensorInfo| Some(tensor.offset.saturating_add(tensor.byte_len()?));
+        let end =
+            |tensor: &gguf::TensorInfo| Some(tensor.offset.saturating_add(tensor.byte_len()?));
         let data = raw?.tensors.iter().filter_map(end).max().unwrap_or(0);
         Gguf::read_header(&self.header, len.saturating_add(data), Limits::default()).ok()
     }

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use gguf_kit::edit::{
-    Changes, Token, copy, in_place, new_findings, preview, preview_in_place,
-};
+use gguf_kit::edit::{Changes, Token, copy, in_place, new_findings, preview, preview_in_place};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::{Error, json};
 use gguf_remote::Location;

@@ -127,11 +127,7 @@ fn entry(model: &OpenModel, n: usize, key: &str, value: &Value) -> Result<Json, 
 }
 
 /// Adds the values of a changed key as text: `text` and `label` of its sides `a` and `b`, which stand in `metadata`.
-pub(super) fn add_text(
-    row: &mut Json,
-    key: &str,
-    sides: [(&str, Option<&Value>, &Metadata); 2],
-) {
+pub(super) fn add_text(row: &mut Json, key: &str, sides: [(&str, Option<&Value>, &Metadata); 2]) {
     for (side, value, metadata) in sides {
         if let Some(value) = value {
             row[side]["text"] = display(value).0.into();

@@ -45,6 +45,7 @@ pub fn router(session: Arc<Session>, authorization: Guard) -> Router {
         ("layers", model_graph(overview::layers)),
         ("graph", model_graph(graph::graph)),
         ("graph.svg", model_graph(graph::picture)),
+        ("report", valid_model(overview::report)),
         ("traffic", any_model(state::traffic)),
         ("state", any_model(state::state)),
         ("reload", post_json(Requires::Nothing, state::reload)),

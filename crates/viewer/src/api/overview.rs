@@ -139,3 +139,18 @@ pub fn layers(request: &Request) -> ApiResult {
     let layers = gguf_kit::memory::layers(model)?;
     Ok(Response::Json(json!({ "layers": layers.iter().map(layer).collect::<Json>() })))
 }
+
+/// `GET report`.
+pub fn report(request: &Request) -> ApiResult {
+    let (session, model) = (request.session, &request.model);
+    let version = format!("gguf {}", session.version);
+    let page = gguf_kit::report::html(
+        &model.source,
+        &model.files,
+        &session.renderer,
+        &version,
+        request.cancel,
+    )?;
+    let headers = vec![("content-disposition", "attachment; filename=report.html".to_owned())];
+    Ok(Response::Bytes("text/html; charset=utf-8", page.into_bytes(), headers))
+}

@@ -25,7 +25,8 @@ pub fn tensors(request: &Request) -> ApiResult {
     let tensors = request.model.model()?.tensors();
     let page = request.query.page_with_limit(MAX_TENSORS, MAX_TENSORS)?;
     let (listed, total) = page.slice(tensors.iter().enumerate());
-    let listed = listed.into_iter().map(|(n, tensor)| entry(&request.model, n, tensor)).collect::<Json>();
+    let listed =
+        listed.into_iter().map(|(n, tensor)| entry(&request.model, n, tensor)).collect::<Json>();
     Ok(Response::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
 }
 

@@ -6,9 +6,9 @@ import { useDocument } from "../api/resource";
 import type { ErrorStatistics } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { fixed, significant } from "../format";
-import { Heatmap } from "../heatmap/heatmap";
 import { differenceSource } from "../heatmap/source";
-import { setParams } from "../route";
+import { BothStatistics } from "./both-statistics";
+import { Pictures } from "./pictures";
 import { HistogramPlot } from "../tensors/histogram";
 import { ProfilePlot } from "../tensors/profile";
 import { Outliers } from "../tensors/outliers";
@@ -16,7 +16,6 @@ import { SampleInfo } from "../tensors/sampling";
 import { Loaded, Loading } from "../ui/states";
 import { Term } from "../ui/term";
 import { isTerm } from "../ui/terms";
-import { param } from "../ui/view";
 
 interface Props {
   a: number;
@@ -51,12 +50,8 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
           </>
         )}
       />
-      <Heatmap
-        source={source}
-        label={`Differences of ${name}`}
-        at={param("at") || null}
-        onMove={(at) => setParams({ at })}
-      />
+      <Pictures a={a} b={b} name={name} difference={source} />
+      <BothStatistics a={a} b={b} name={name} />
       {errors.value && !errors.value.same && (
         <>
           <HistogramPlot data={errors.value.histogram} title="Differences" />

@@ -64,7 +64,7 @@ export function draw(
   if (Math.min(per.x, per.y) >= VALUES && at === 0) numbers(canvas, size, camera, source, tiles, mapping);
   // Keep the top level as a fallback for missing tiles.
   const top = { level: source.levels - 1, x: 0, y: 0 };
-  return at === top.level ? places : [...(tiles.get(top) ? [] : [top]), ...places];
+  return at === top.level || source.remote ? places : [...(tiles.get(top) ? [] : [top]), ...places];
 }
 
 function tile(

@@ -1,5 +1,5 @@
 // Heat map of a matrix with pan and zoom down to single weights.
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { ApiError } from "../api/request";
 import { significant, whole } from "../format";
@@ -36,6 +36,8 @@ interface Props {
   describe?: (row: number, column: number) => string | null;
   /** Names of rows, shown when rows are high enough. */
   names?: RowNames | null;
+  /** Camera of several heat maps that move together. */
+  shared?: Signal<Camera | null>;
   /** Initial camera, as passed to `onMove`. */
   at: string | null;
   onMove?: (at: string) => void;
@@ -62,7 +64,7 @@ function grown(pixels: number): number {
 /** Pixels that an arrow key pans by. */
 const PAN_STEP = 60;
 
-export function Heatmap({ source, label, at, picked, describe, names, onMove, onPick }: Props) {
+export function Heatmap({ source, label, at, picked, describe, names, shared, onMove, onPick }: Props) {
   const figure = useRef<HTMLElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const frame = useRef(0);
@@ -194,6 +196,12 @@ export function Heatmap({ source, label, at, picked, describe, names, onMove, on
     requestDraw();
   }, [source.name]);
   useEffect(requestDraw, [mapping, tiles]);
+  const common = shared?.value ?? null;
+  useEffect(() => {
+    if (!common || !camera.current || formatted(common) === formatted(camera.current)) return;
+    camera.current = common;
+    requestDraw();
+  }, [common]);
   // The URL changed: back, or a link.
   useEffect(() => {
     const wanted = parsed(at);
@@ -205,6 +213,7 @@ export function Heatmap({ source, label, at, picked, describe, names, onMove, on
 
   function set(to: Camera): void {
     camera.current = bounded(to, source, canvasSize.current);
+    if (shared) shared.value = camera.current;
     requestDraw();
     if (settled.current) clearTimeout(settled.current);
     settled.current = setTimeout(() => camera.current && onMove?.(formatted(camera.current)), 300);

@@ -36,6 +36,8 @@ export interface Source {
   block: number;
   /** Relative width and height of a weight. */
   stretch: Stretch;
+  /** Reading much is slow: no overview is loaded beside what is visible. */
+  remote?: boolean;
   /** Equal groups of rows and of columns, such as attention heads. */
   rowGroups?: Groups | null;
   columnGroups?: Groups | null;

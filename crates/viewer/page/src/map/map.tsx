@@ -109,6 +109,8 @@ function Picture({ model, tensors, summary }: { model: Model; tensors: Tensor[];
     else return;
     event.preventDefault();
   }
+  const drawable = grid.cells.filter(({ tensor }) => tensor.missing_bytes === 0).length;
+  const isDrawing = colouring === "weights" && thumbnails.done < drawable;
   const chosen = active.value === null ? null : grid.cells[active.value]?.tensor;
   return (
     <figure class="map">
@@ -122,7 +124,12 @@ function Picture({ model, tensors, summary }: { model: Model; tensors: Tensor[];
         <button type="button" onClick={() => set(1)}>
           Fit
         </button>
-        <button type="button" onClick={() => savePoster(model, summary, grid, colouring, thumbnails, mapping)}>
+        <button
+          type="button"
+          disabled={isDrawing}
+          title="PNG of 3840 × 2160 pixels"
+          onClick={() => savePoster(model, summary, grid, colouring, thumbnails, mapping)}
+        >
           Save poster
         </button>
         <div class="segments" role="group" aria-label="Color by">
@@ -137,7 +144,7 @@ function Picture({ model, tensors, summary }: { model: Model; tensors: Tensor[];
       <p class="map-reading" role="status">
         {chosen
           ? `${visible(chosen.name)}: ${chosen.type} ${shape(chosen.shape)}, ${bytes(chosen.bytes ?? 0)}, ${fixed(bits(chosen), 2)} bits per weight`
-          : colouring === "weights" && thumbnails.done < grid.cells.length
+          : isDrawing
             ? `${whole(thumbnails.done)} of ${plural(grid.cells.length, "tensor")} drawn`
             : `${plural(grid.cells.length, "tensor")}`}
       </p>

@@ -26,6 +26,7 @@ export function Values({ model, tensor }: { model: Model; tensor: TensorFacts })
   const source = useMemo(
     () => ({
       ...tensorSource(model.id, { ...tensor, block: tensor.block_weights }, of),
+      remote: model.remote,
       rowGroups: axes.rows,
       columnGroups: of ? null : axes.columns,
     }),

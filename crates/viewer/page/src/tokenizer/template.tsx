@@ -7,6 +7,7 @@ import type { Message, Templates } from "../api/token-types";
 import type { Model } from "../api/types";
 import { editsOf, stage, withKey } from "../metadata/edits";
 import { link } from "../route";
+import { Copy } from "../ui/copy";
 import { Empty, ErrorMessage, Loaded } from "../ui/states";
 import { Messages } from "./messages";
 import { Rendered } from "./rendered";
@@ -130,6 +131,9 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
               <button type="button" onClick={() => (source.value = null)}>
                 Reset to the model's template
               </button>
+            )}
+            {(source.value ?? template?.text) && (
+              <Copy text={source.value ?? template?.text ?? ""} label="Copy template" />
             )}
             {template && <a href={link([model.id, "metadata"], { key: template.key_n })}>key</a>}
           </div>

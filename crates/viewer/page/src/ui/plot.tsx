@@ -77,7 +77,7 @@ function options(props: Props, width: number, height: number, plotter: typeof uP
     font: "12px system-ui, sans-serif",
   };
   const number = (is: boolean | undefined) => (value: number | null) =>
-    value === null ? "" : is ? whole(value) : significant(value);
+    value === null ? "–" : is ? whole(value) : significant(value);
   const label = (is: boolean | undefined) => (_: uPlot, values: (number | null)[]) =>
     values.map((value) => (value === null ? "" : is ? whole(value) : short(value)));
   return {
@@ -88,7 +88,7 @@ function options(props: Props, width: number, height: number, plotter: typeof uP
     scales: { x: { time: false }, y: { distr: props.logarithmic ? 3 : 1 } },
     axes: [
       { ...axis, values: label(props.xWhole) as uPlot.Axis.Values },
-      { ...axis, size: 58, values: label(props.yWhole) as uPlot.Axis.Values },
+      { ...axis, size: 78, values: label(props.yWhole) as uPlot.Axis.Values },
     ],
     series: [
       { label: props.xName, value: (_, value) => number(props.xWhole)(value) },
