@@ -27,7 +27,8 @@ fn preview_writes_nothing_and_edit_writes() {
         .map(|key| key["key"].as_str().unwrap())
         .collect();
     assert_eq!(keys, ["general.name", "my.basename", "my.number", "general.basename"], "{preview}");
-    let new = json!({ "type": "STRING", "value": "Another name", "text": "\"Another name\"" });
+    let text = "\"Another name\"";
+    let new = json!({ "type": "STRING", "value": "Another name", "text": text, "label": null });
     assert_eq!(preview["keys"][0]["b"], new);
     assert!(std::fs::read(&path).unwrap() == before);
 

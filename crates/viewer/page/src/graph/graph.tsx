@@ -62,10 +62,10 @@ function Segments({
   const list = useMemo(() => segments(graph), [graph]);
   const unfolded = param("fold") === "0";
   const folds = useMemo(
-    () => (unfolded ? list.map((_, first) => ({ first, count: 1 })) : folded(list)),
-    [list, unfolded],
+    () => (unfolded ? list.map((_, first) => ({ first, count: 1 })) : folded(list, graph.graph)),
+    [list, graph, unfolded],
   );
-  const isFoldable = useMemo(() => folded(list).length < list.length, [list]);
+  const isFoldable = useMemo(() => folded(list, graph.graph).length < list.length, [list, graph]);
   const numbers = useMemo(() => new Map(tensors.map((tensor) => [tensor.name, tensor.n])), [tensors]);
   const number = Math.min(list.length - 1, numberParam("piece") ?? Math.min(1, list.length - 1));
   const segment = list[number];

@@ -55,12 +55,17 @@ export interface Fold {
   count: number;
 }
 
-/** Folds consecutive layers with the same operations and shapes. */
-export function folded(list: Segment[]): Fold[] {
+/** Folds consecutive layers with the same operations, shapes and attention masks. */
+export function folded(list: Segment[], graph: GraphDocument["graph"]): Fold[] {
+  const mask = (program: string, number: number) =>
+    JSON.stringify((program === "encoder" ? graph.encoder : graph.main)?.ops[number]?.mask ?? "");
   const folds: Fold[] = [];
   let previous = "";
   for (const [index, segment] of list.entries()) {
-    const shape = `${segment.program} ${segment.operations.map(({ op, shape }) => `${op} ${shape}`).join(";")}`;
+    const described = segment.operations.map(
+      ({ op, shape, program, number }) => `${op} ${shape} ${mask(program, number)}`,
+    );
+    const shape = `${segment.program} ${described.join(";")}`;
     const last = folds[folds.length - 1];
     if (last && shape === previous && isLayer(segment)) last.count += 1;
     else folds.push({ first: index, count: 1 });

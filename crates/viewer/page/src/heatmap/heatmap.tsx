@@ -321,6 +321,9 @@ export function Heatmap({ source, label, at, picked, describe, names, shared, on
 
   const now = view.value;
   const mark = cursor.value;
+  // A wide matrix that fits as a whole needs no room above and below.
+  const ratio = (source.columns * source.stretch.x) / (source.rows * source.stretch.y);
+  const isFlat = ratio > 1.2 && ratio < 5;
   const hasNegative = suited?.hasNegative ?? true;
   const per = now ? pixels(now.camera, source) : { x: 1, y: 1 };
   const isLong = now !== null && fitted(source, now.size).scale > wholeMatrix(source, now.size).scale * 1.05;
@@ -382,7 +385,12 @@ export function Heatmap({ source, label, at, picked, describe, names, shared, on
       </div>
       <div class="heat-frame">
         {now && <Rulers camera={now.camera} size={now.size} source={source} />}
-        <div class="heat-stage">
+        <div
+          class={`heat-stage${isFlat ? " flat" : ""}`}
+          style={
+            isFlat ? { aspectRatio: `${source.columns * source.stretch.x} / ${source.rows * source.stretch.y}` } : {}
+          }
+        >
           <canvas
             ref={canvas}
             class="heat-canvas"
