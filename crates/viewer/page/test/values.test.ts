@@ -129,7 +129,7 @@ test("tokens of a text equal `gguf tokenize`", async () => {
   const text = "In the beginning God created";
   const ids = JSON.parse(run("tokenize", made.q4, "-p", text, "--ids")) as number[];
   const { page, faults } = await open(browser, server.base);
-  await visit(page, `${server.base}#/0/tokenizer?tab=try&text=${encodeURIComponent(text)}`);
+  await visit(page, `${server.base}#/0/tokenizer?tab=try&beside=none&text=${encodeURIComponent(text)}`);
   const shown = await page.locator(".piece-id").allInnerTexts();
   assert.deepEqual(shown.map(Number), ids);
   assert.deepEqual(faults, []);
