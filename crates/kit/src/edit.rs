@@ -7,7 +7,9 @@ use gguf_check::key_value::KeyValue;
 use gguf_graph::stored;
 use gguf_models::{schema, token};
 use gguf_pipeline::{Item, Job, Tensor};
-use gguf_store::edit::{EditLock, EditOutcome, RESERVE_KEY, edit_header, reserve};
+use gguf_store::edit::{
+    EditLock, EditOutcome, EditPreview, RESERVE_KEY, edit_header, preview_header, reserve,
+};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
 use gguf_tokenizer::template::{self, Renderer};
 use regex::Regex;
@@ -407,6 +409,36 @@ pub fn in_place(
     let overwrite = Overwrite::new(Existing::Replace).protecting(&rewritten.files);
     rewritten.job.replace(file, &overwrite, progress)?;
     Ok((file.clone(), EditOutcome::Rebuilt))
+}
+
+/// Returns the effect of [`in_place`] on the file at `path`, without writing: for changes of keys and tensor names.
+///
+/// # Errors
+/// As [`Changes::edit_metadata`]; if the file cannot be read.
+pub fn preview_in_place(
+    path: &Path,
+    changes: &Changes,
+    renderer: &Renderer,
+) -> Result<EditPreview, Error> {
+    preview_header(path, changes.reserve.unwrap_or(RESERVE), |draft| {
+        changes.edit_metadata(&mut draft.metadata, renderer)?;
+        changes.rename_tensors(draft)
+    })
+}
+
+/// Writes a changed copy of a model to `output`, which must not exist.
+///
+/// # Errors
+/// As [`rewrite`]; if `output` exists or cannot be written, or `progress` stopped the work.
+pub fn copy(
+    model: &Model,
+    changes: &Changes,
+    renderer: &Renderer,
+    output: &Path,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let rewritten = rewrite(model, changes, renderer)?;
+    rewritten.job.write(output, &Overwrite::new(Existing::Refuse), progress)
 }
 
 fn several_files(what: &str) -> Error {

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gguf::{Bytes, Finding, Gguf, Limits, Metadata, NameShard, Sink, Subject, shard_keys};
-use gguf_remote::{BlockCache, Cache, Location, RemoteOptions, Transferred};
+use gguf_remote::{BlockCache, Cache, FailedAttempt, Location, RemoteOptions, Transferred};
 use gguf_store::{
     FileState, Model, ModelFile, Progress, ReadFile, ShardSet, Source, byte_parts, digest,
 };
@@ -25,12 +26,16 @@ pub struct Files {
 }
 
 /// Network traffic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes of response bodies.
     pub bytes: u64,
     /// Number of requests.
     pub requests: u64,
+    /// Time since the last byte, if a read is waiting for bytes.
+    pub waiting: Option<Duration>,
+    /// The last failure of a read that is being retried.
+    pub failed_attempt: Option<FailedAttempt>,
 }
 
 /// A file whose header is in memory.
@@ -118,6 +123,16 @@ impl Files {
         Model::new(self.files.iter().map(HeldFile::part).collect::<Result<_, _>>()?)
     }
 
+    /// Returns the model although tensor data is missing at the end of files; `None` if a header is invalid otherwise.
+    /// Reading the missing data fails.
+    pub fn truncated_model(&self) -> Option<Model> {
+        if self.shard_fault.is_some() {
+            return None;
+        }
+        let part = |file: &HeldFile| Some(file.part_of(file.truncated_gguf()?));
+        Model::new(self.files.iter().map(part).collect::<Option<_>>()?).ok()
+    }
+
     /// Returns the findings about the headers; `renderer` checks chat templates.
     ///
     /// # Errors
@@ -148,6 +163,8 @@ impl Files {
         remote.fold(Traffic::default(), |sum, of| Traffic {
             bytes: sum.bytes + of.bytes(),
             requests: sum.requests + of.requests(),
+            waiting: sum.waiting.max(of.waiting()),
+            failed_attempt: of.failed_attempt().or(sum.failed_attempt),
         })
     }
 
@@ -253,11 +270,26 @@ impl HeldFile {
         })
     }
 
+    /// Parses the header as if no tensor data were missing at the end of the file; `None` if it is invalid otherwise.
+    pub fn truncated_gguf(&self) -> Option<Gguf> {
+        let no_rules = |_: &Subject, _: &mut dyn Sink| ControlFlow::Continue(());
+        let len = self.source.byte_len();
+        // The header itself must be complete.
+        let (_, raw) = gguf::check_header_with(&self.header, len, no_rules);
+        let end =
+            |tensor: &gguf::TensorInfo| Some(tensor.offset.saturating_add(tensor.byte_len()?));
+        let data = raw?.tensors.iter().filter_map(end).max().unwrap_or(0);
+        Gguf::read_header(&self.header, len.saturating_add(data), Limits::default()).ok()
+    }
+
     fn part(&self) -> Result<ModelFile, Error> {
-        let gguf = self.gguf()?;
+        Ok(self.part_of(self.gguf()?))
+    }
+
+    fn part_of(&self, gguf: Gguf) -> ModelFile {
         let data_start = gguf.data_start();
         let (path, source) = (self.name.clone(), self.source.clone());
-        Ok(ModelFile { path, header: gguf.into_header(), data_start, source })
+        ModelFile { path, header: gguf.into_header(), data_start, source }
     }
 
     /// Returns the file for checks.

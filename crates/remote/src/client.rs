@@ -2,9 +2,9 @@
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
@@ -27,6 +27,27 @@ pub struct Transferred(Arc<Counts>);
 struct Counts {
     bytes: AtomicU64,
     requests: AtomicU64,
+    waiting: Mutex<Waiting>,
+}
+
+/// Requests that have no response yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    reads: u64,
+    /// Time of the last byte, or of the first of these requests.
+    since: Option<Instant>,
+    fault: Option<FailedAttempt>,
+}
+
+/// A failed attempt of a request that is retried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// Number of failures so far, from 1.
+    pub failures: u32,
+    /// Number of attempts before the request fails.
+    pub attempts: u32,
+    /// Reason of the last failure.
+    pub reason: String,
 }
 
 impl Transferred {
@@ -40,8 +61,53 @@ impl Transferred {
         self.0.requests.load(Ordering::Relaxed)
     }
 
+    /// Time since the last byte, if a read is waiting for bytes.
+    pub fn waiting(&self) -> Option<Duration> {
+        let waiting = self.waiting_state();
+        waiting.since.filter(|_| waiting.reads > 0).map(|since| since.elapsed())
+    }
+
+    /// The last failure of a read that is being retried.
+    pub fn failed_attempt(&self) -> Option<FailedAttempt> {
+        let waiting = self.waiting_state();
+        waiting.fault.clone().filter(|_| waiting.reads > 0)
+    }
+
     pub(crate) fn add(&self, bytes: usize) {
         self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        let mut waiting = self.waiting_state();
+        waiting.since = Some(Instant::now());
+        waiting.fault = None;
+    }
+
+    /// Counts a read as waiting until the returned value is dropped.
+    pub(crate) fn begin_read(&self) -> WaitingRead {
+        let mut waiting = self.waiting_state();
+        if waiting.reads == 0 {
+            waiting.since = Some(Instant::now());
+            waiting.fault = None;
+        }
+        waiting.reads += 1;
+        WaitingRead(self.clone())
+    }
+
+    /// Records a failed attempt of a read that is waiting.
+    pub(crate) fn failed(&self, failures: u32, attempts: u32, fault: &Fault) {
+        let reason = fault.to_string();
+        self.waiting_state().fault = Some(FailedAttempt { failures, attempts, reason });
+    }
+
+    fn waiting_state(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A read that is counted as waiting.
+pub(crate) struct WaitingRead(Transferred);
+
+impl Drop for WaitingRead {
+    fn drop(&mut self) {
+        self.0.waiting_state().reads -= 1;
     }
 }
 

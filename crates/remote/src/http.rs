@@ -98,10 +98,18 @@ impl HttpFile {
         let (front, rest) = buffer.split_at_mut(cached.len());
         front.copy_from_slice(cached);
         let mut offset = offset + cached.len() as u64;
+        let client = &self.reader.client;
+        let _waiting = client.transferred.begin_read();
         for piece in rest.chunks_mut(PIECE) {
             let (mut done, mut version) = (0, Some(self.version.clone()));
-            retry(&self.reader.client.options, || {
-                self.reader.fetch(&mut version, piece, offset, &mut done)
+            let mut failures = 0;
+            retry(&client.options, || {
+                let fetched = self.reader.fetch(&mut version, piece, offset, &mut done);
+                if let Err(fault) = &fetched {
+                    failures += 1;
+                    client.transferred.failed(failures, client.options.attempts, fault);
+                }
+                fetched
             })?;
             offset += piece.len() as u64;
         }

@@ -58,7 +58,7 @@ use url::Url;
 pub use crate::block_cache::BlockCache;
 pub use crate::cache::{Cache, CacheUsage};
 use crate::client::Client;
-pub use crate::client::Transferred;
+pub use crate::client::{FailedAttempt, Transferred};
 pub use crate::error::{Error, Fault};
 pub use crate::hub_cache::{HubCache, StoredFile};
 pub use crate::hub_upload::{

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use gguf::{Error, Finding};
-use gguf_graph::{Graph, OutputKind};
+use gguf_graph::{Graph, KvSource, Mask, Op, OutputKind, State};
 use gguf_store::Model;
 
 use crate::{CacheType, ContextMemory, ContextOptions};
@@ -220,6 +220,83 @@ impl Devices {
                 Ok(counts.clone())
             }
         }
+    }
+}
+
+/// Memory of a layer, from which the estimate of another runtime can be computed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LayerMemory {
+    /// Number of the layer.
+    pub layer: u64,
+    /// Bytes of its weights.
+    pub weights: u64,
+    /// Its KV caches.
+    pub caches: Vec<LayerCache>,
+    /// Bytes of its recurrent states in F32.
+    pub state: u64,
+}
+
+/// A KV cache of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerCache {
+    /// Elements of the keys of a row.
+    pub key_width: u32,
+    /// Elements of the values of a row.
+    pub value_width: u32,
+    /// Tokens per row.
+    pub block: u32,
+    /// Positions that a token attends to; `None` for all.
+    pub window: Option<u32>,
+}
+
+impl LayerMemory {
+    /// Returns the memory of each layer of a model with this graph.
+    pub fn of_layers(model: &Model, graph: &Graph) -> Vec<Self> {
+        let mut layers: BTreeMap<u64, Self> = BTreeMap::new();
+        let at = |layer: u64| Self { layer, ..Self::default() };
+        for tensor in model.tensors().iter().map(|tensor| &tensor.info) {
+            if let Some(layer) = layer_of(&tensor.name) {
+                let entry = layers.entry(layer).or_insert_with(|| at(layer));
+                entry.weights = entry.weights.saturating_add(tensor.byte_len().unwrap_or(0));
+            }
+        }
+        let mut windows: BTreeMap<u32, Option<u32>> = BTreeMap::new();
+        for op in &graph.main().0.ops {
+            let Op::Attention(attention) = op else { continue };
+            let KvSource::Cached { state, .. } = attention.kv else { continue };
+            let window = match attention.mask {
+                Mask::SlidingWindow(window) | Mask::Chunked(window) => Some(window),
+                _ => None,
+            };
+            // The widest window of all operations that share the cache.
+            let known = windows.entry(state.0).or_insert(window);
+            *known = known.zip(window).map(|(a, b)| a.max(b));
+        }
+        let mut layer = 0;
+        let mut counted = HashSet::new();
+        for op in &graph.main().0.ops {
+            let mut named = op
+                .weights()
+                .into_iter()
+                .filter_map(|id| layer_of(&graph.raw().weights.get(id.0 as usize)?.name));
+            layer = named.next_back().unwrap_or(layer);
+            for id in op.states().into_iter().filter(|id| counted.insert(*id)) {
+                let Some(state) = graph.raw().states.get(id.0 as usize) else { continue };
+                let entry = layers.entry(layer).or_insert_with(|| at(layer));
+                let floats = match *state {
+                    State::KvCache { key_width, value_width, block } => {
+                        let window = windows.get(&id.0).copied().flatten();
+                        entry.caches.push(LayerCache { key_width, value_width, block, window });
+                        0
+                    }
+                    State::RowHistory { width, len } => u64::from(width) * u64::from(len),
+                    State::Recurrent { len } => len.into(),
+                    State::EncoderKv { .. } | State::TokenHistory { .. } => 0,
+                };
+                entry.state = entry.state.saturating_add(floats.saturating_mul(4));
+            }
+        }
+        layers.into_values().collect()
     }
 }
 

@@ -27,6 +27,8 @@ pub struct OpenModel {
     /// Header of each file; `None` if it is invalid.
     headers: Vec<Option<Gguf>>,
     model: Result<Model, ApiError>,
+    /// Error of a model whose headers are intact, but whose tensor data is incomplete.
+    damage: Option<ApiError>,
     /// Created on first use.
     tokenizer: OnceLock<Result<Tokenizer, ApiError>>,
     /// Findings in the headers, computed on first use.
@@ -40,13 +42,26 @@ impl OpenModel {
     /// If a file cannot be read.
     pub fn open(source: &str, cache: Option<&Arc<Cache>>) -> Result<Self, Error> {
         let files = Files::open(source, cache)?;
-        let model = files.model().map_err(ApiError::from);
-        let headers = files.files().iter().map(|file| file.gguf().ok()).collect();
+        let complete = files.model().map_err(ApiError::from);
+        let (model, damage) = match complete {
+            Err(error) => match files.truncated_model() {
+                Some(model) => (Ok(model), Some(error)),
+                None => (Err(error), None),
+            },
+            complete => (complete, None),
+        };
+        let is_truncated = damage.is_some();
+        let header = |file: &HeldFile| match is_truncated {
+            true => file.truncated_gguf(),
+            false => file.gguf().ok(),
+        };
+        let headers = files.files().iter().map(header).collect();
         Ok(Self {
             source: source.to_owned(),
             files,
             headers,
             model,
+            damage,
             tokenizer: OnceLock::new(),
             findings: OnceLock::new(),
         })
@@ -60,9 +75,22 @@ impl OpenModel {
         self.model.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the error if a header is invalid.
+    /// Returns the error if a header is invalid or tensor data is missing.
     pub fn error(&self) -> Option<&Json> {
-        self.model.as_ref().err().map(|failure| &failure.error)
+        self.model.as_ref().err().or(self.damage.as_ref()).map(|failure| &failure.error)
+    }
+
+    /// Returns the error if tensor data is missing at the end of a file with intact headers.
+    pub fn damage(&self) -> Option<&ApiError> {
+        self.damage.as_ref()
+    }
+
+    /// Returns the bytes of a tensor that are missing because its file is truncated.
+    pub fn missing_bytes(&self, tensor: &ModelTensor) -> u64 {
+        let file = self.files.files().get(tensor.shard);
+        let len = file.map_or(u64::MAX, |file| file.source().byte_len());
+        let bytes = tensor.info.byte_len().unwrap_or(0);
+        tensor.offset.saturating_add(bytes).saturating_sub(len).min(bytes)
     }
 
     /// Returns an error if a file has changed since it was opened.

@@ -1,4 +1,6 @@
-//! HTML page of a model: facts, findings, metadata keys and tensor statistics.
+//! HTML page of a model: facts, sizes of layers, findings, metadata keys and tensor statistics.
+
+mod layers;
 
 use gguf::units::{bytes, count};
 use gguf::{Error, Finding, Value};
@@ -41,19 +43,22 @@ pub fn model_page(
     progress: &dyn Progress,
 ) -> Result<String, Error> {
     let summary = Summary::of(model);
+    let source = shown_source(source);
     let budget = SAMPLE_BUDGET / model.tensors().len().max(1) as u64;
-    let tensors = model
-        .tensors()
-        .iter()
-        .map(|tensor| TensorRow::of(tensor, budget.max(MIN_SAMPLE), progress));
+    let mut ordered: Vec<_> = model.tensors().iter().collect();
+    ordered.sort_by_cached_key(|tensor| natural_order(&tensor.info.name));
+    let tensors =
+        ordered.into_iter().map(|tensor| TensorRow::of(tensor, budget.max(MIN_SAMPLE), progress));
     let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
     let mut environment = Environment::new();
     let added = environment.add_template(NAME, TEMPLATE);
     let page = added.and_then(|()| environment.get_template(NAME)).and_then(|template| {
         template.render(Serde(json!({
             "title": summary.name.as_deref().map_or_else(|| source.to_owned(), truncated),
+            "description": description(&summary),
             "version": version,
             "source": source,
+            "layers": layers::strips(model),
             "facts": facts(&summary),
             "types": types(&summary),
             "findings": findings.iter().map(FindingRow::of).collect::<Vec<_>>(),
@@ -63,6 +68,34 @@ pub fn model_page(
         })))
     });
     Ok(page.expect("the template matches its values") + "\n")
+}
+
+/// Returns the name of a local file without its directories, which may name the user; other sources as they are.
+fn shown_source(source: &str) -> &str {
+    let is_remote = source.contains("://") || source.starts_with("hf:");
+    if is_remote { source } else { source.rsplit(['/', '\\']).next().unwrap_or(source) }
+}
+
+/// Returns a key that sorts names with numbers by their values: `blk.2` before `blk.10`.
+fn natural_order(name: &str) -> Vec<(u64, String)> {
+    let part = |part: &str| match part.parse() {
+        Ok(number) => (number, String::new()),
+        Err(_) => (u64::MAX, part.to_owned()),
+    };
+    name.split('.').map(part).collect()
+}
+
+/// Returns one sentence about the model, which cards of shared links show.
+fn description(summary: &Summary) -> String {
+    let architecture =
+        summary.architecture.as_deref().map_or("unknown architecture".into(), truncated);
+    let file_type = summary.file_type.map_or(String::new(), |name| format!(", {name}"));
+    format!(
+        "{architecture}, {} parameters, {}, {:.2} bits per weight{file_type}",
+        count(summary.parameters),
+        bytes(summary.file_bytes),
+        summary.bits_per_weight(),
+    )
 }
 
 fn truncated(text: &str) -> String {
@@ -299,13 +332,27 @@ mod tests {
         let findings = [Finding::error("magic", evil).key(evil)];
         let source = path.to_str().unwrap();
         let page = model_page(source, &model, &findings, "gguf <1>", &()).unwrap();
-        for tag in ["<script", "<img", "<link", "<iframe", "href=", " src=\"", "url("] {
+        for tag in ["<script", "<img", "<link", "<iframe", "href=\"h", " src=\"", "url("] {
             assert!(!page.contains(tag), "{tag}");
         }
         assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("gguf &lt;1&gt;"));
         // Mean and standard deviation of 0 to 7.
         assert!(page.contains(">3.50<") && page.contains(">2.29<"), "{page}");
         assert!(page.len() < 100_000);
+        // A page that is published does not name the folders of its author.
+        assert!(page.contains("m.gguf") && !page.contains(dir.path().to_str().unwrap()), "{page}");
+        assert!(page.contains("property=\"og:title\"") && page.contains("name=\"description\""));
+    }
+
+    #[test]
+    fn sources_and_order() {
+        assert_eq!(shown_source("/home/user/models/a.gguf"), "a.gguf");
+        assert_eq!(shown_source("C:\\models\\a.gguf"), "a.gguf");
+        assert_eq!(shown_source("hf:org/repo:Q4_K_M"), "hf:org/repo:Q4_K_M");
+        assert_eq!(shown_source("https://host/a.gguf"), "https://host/a.gguf");
+        let mut names = ["blk.10.a", "output", "blk.2.b", "blk.2.a"];
+        names.sort_by_cached_key(|name| natural_order(name));
+        assert_eq!(names, ["blk.2.a", "blk.2.b", "blk.10.a", "output"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf::{Array, Error, Gguf, Header, Metadata, RawHeader, write_header};
+use gguf::{Array, Error, Gguf, Header, Limits, Metadata, RawHeader, write_header};
 #[doc(hidden)]
 pub use journal::{HeaderState, Journal};
 pub use lock::EditLock;
@@ -94,6 +94,48 @@ pub fn edit_header<E: From<Error>>(
     }
     rebuild(&lock, &plan, progress)?;
     Ok(EditOutcome::Rebuilt)
+}
+
+/// Effect that [`edit_header`] would have on a file that is not open elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EditPreview {
+    /// The change of the file.
+    pub outcome: EditOutcome,
+    /// Bytes of the file before and after.
+    pub file_len: (u64, u64),
+    /// Zero bytes in the value of [`RESERVE_KEY`] before and after; `None` if the key is absent.
+    pub reserve: (Option<u64>, Option<u64>),
+}
+
+/// Returns the effect of [`edit_header`] without writing.
+///
+/// # Errors
+/// As [`edit_header`], except errors of writing.
+pub fn preview_header<E: From<Error>>(
+    path: &Path,
+    reserve: u64,
+    edit: impl FnOnce(&mut RawHeader) -> Result<(), E>,
+) -> Result<EditPreview, E> {
+    let file_len = path.metadata().map_err(|e| Error::environment("open", path, e))?.len();
+    let spare = |header: Vec<u8>, data_len: u64| -> Result<Option<u64>, Error> {
+        let len = (header.len() as u64).saturating_add(data_len);
+        let read = Gguf::read_header(&header.into(), len, Limits::default())?;
+        Ok(read.metadata().array(RESERVE_KEY).map(Array::len))
+    };
+    let plan = plan(path, reserve, edit)?;
+    let data_len = plan.as_ref().map_or(0, |plan| file_len.saturating_sub(plan.data_start));
+    Ok(match plan {
+        None => EditPreview {
+            outcome: EditOutcome::Unchanged,
+            file_len: (file_len, file_len),
+            reserve: (None, None),
+        },
+        Some(plan) => EditPreview {
+            outcome: if plan.fits() { EditOutcome::InPlace } else { EditOutcome::Rebuilt },
+            file_len: (file_len, plan.new.len() as u64 + data_len),
+            reserve: (spare(plan.old, data_len)?, spare(plan.new, data_len)?),
+        },
+    })
 }
 
 /// Old and new header of an edit.

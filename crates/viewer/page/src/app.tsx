@@ -4,28 +4,45 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { changed, models, reload, traffic } from "./api/status";
 import { offline } from "./api/request";
-import type { Model } from "./api/types";
-import { Compare } from "./compare/compare";
-import { FileView } from "./file/file";
+import type { Model, Traffic } from "./api/types";
 import { bytes, plural } from "./format";
-import { GraphView } from "./graph/graph";
-import { Metadata } from "./metadata/metadata";
+import { Changes } from "./metadata/changes";
+import { countOf, editsOf } from "./metadata/edits";
 import { Overview } from "./overview/overview";
 import { navigate, link, model, view } from "./route";
-import { Tensors } from "./tensors/tensors";
-import { TokenizerView } from "./tokenizer/tokenizer";
 import { fileName, modelName } from "./ui/model-name";
+import { lazy } from "./ui/lazy";
 import { Loading } from "./ui/states";
+import { setTheme, theme, type Theme } from "./ui/theme";
 import type { ViewProps } from "./ui/view";
+
+const LAZY = {
+  metadata: lazy(async () => (await import("./metadata/metadata")).Metadata),
+  tensors: lazy(async () => (await import("./tensors/tensors")).Tensors),
+  file: lazy(async () => (await import("./file/file")).FileView),
+  tokenizer: lazy(async () => (await import("./tokenizer/tokenizer")).TokenizerView),
+  graph: lazy(async () => (await import("./graph/graph")).GraphView),
+  compare: lazy(async () => (await import("./compare/compare")).Compare),
+  map: lazy(async () => (await import("./map/map")).MapView),
+};
+const { Show: Palette } = lazy(async () => (await import("./palette/palette")).Palette);
+const { Show: Shortcuts } = lazy(async () => (await import("./palette/shortcuts")).Shortcuts);
+const { Show: Compare } = LAZY.compare;
 
 const VIEWS: { name: string; title: string; show: ComponentType<ViewProps>; broken?: boolean }[] = [
   { name: "overview", title: "Overview", show: Overview, broken: true },
-  { name: "metadata", title: "Metadata", show: Metadata },
-  { name: "tensors", title: "Tensors", show: Tensors },
-  { name: "file", title: "File", show: FileView, broken: true },
-  { name: "tokenizer", title: "Tokenizer", show: TokenizerView },
-  { name: "graph", title: "Graph", show: GraphView },
+  { name: "metadata", title: "Metadata", show: LAZY.metadata.Show },
+  { name: "tensors", title: "Tensors", show: LAZY.tensors.Show },
+  { name: "map", title: "Map", show: LAZY.map.Show },
+  { name: "file", title: "File", show: LAZY.file.Show, broken: true },
+  { name: "tokenizer", title: "Tokenizer", show: LAZY.tokenizer.Show },
+  { name: "graph", title: "Graph", show: LAZY.graph.Show },
 ];
+
+/** Starts to load the code of a view before it is shown. */
+export function preloadView(name: string): void {
+  void LAZY[name as keyof typeof LAZY]?.preload();
+}
 
 export function App() {
   const main = useRef<HTMLElement>(null);
@@ -41,6 +58,26 @@ export function App() {
     if (!first.current) scrollTo(0, 0);
     if (current) first.current = false;
   }, [title, current?.id]);
+  const dialog = useSignal<"palette" | "shortcuts" | null>(null);
+  useEffect(() => {
+    const key = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement | null;
+      const isTyping = target?.matches("input:not([type=range], [type=checkbox]), textarea, select") ?? false;
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") dialog.value = "palette";
+      else if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]"))
+        return;
+      else if (event.key === "/") {
+        const field = document.querySelector<HTMLInputElement>("main .search");
+        if (field) field.focus();
+        else dialog.value = "palette";
+      } else if (event.key === "?") dialog.value = "shortcuts";
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, []);
+  const close = () => (dialog.value = null);
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
@@ -52,13 +89,26 @@ export function App() {
           gguf view
         </p>
         {all && current && <Models all={all} current={current} />}
+        {current && (
+          <button
+            type="button"
+            class="search-all"
+            aria-keyshortcuts="Control+K"
+            onClick={() => (dialog.value = "palette")}
+          >
+            Search <kbd aria-hidden="true">Ctrl K</kbd>
+          </button>
+        )}
         {all && current && <Views all={all} current={current} />}
-        {current && <Foot current={current} />}
+        {current && <Foot current={current} onHelp={() => (dialog.value = "shortcuts")} />}
       </header>
+      {dialog.value === "palette" && current && <Palette model={current} onClose={close} />}
+      {dialog.value === "shortcuts" && <Shortcuts onClose={close} />}
       <main ref={main} id="main" tabIndex={-1} aria-label={title}>
         <Notices current={current} />
         {!all && !offline.value && <Loading />}
         {all && current && <View all={all} current={current} />}
+        {current && <Changes key={current.id} model={current} />}
       </main>
     </>
   );
@@ -104,14 +154,20 @@ function Views({ all, current }: { all: Model[]; current: Model }) {
   const shown = VIEWS.filter((entry) => current.readable || entry.broken);
   const here = VIEWS.some(({ name }) => name === view.value) || view.value === "compare" ? view.value : "overview";
   const other = all.find((entry) => entry.id !== current.id && entry.readable);
+  const staged = countOf(editsOf(current.id));
   const pair = current.original !== null ? [current.original, current.id] : [current.id, other?.id ?? 0];
   return (
     <nav aria-label="Views">
       <ul class="views">
         {shown.map(({ name, title }) => (
           <li key={name}>
-            <a href={link([current.id, name])} aria-current={here === name ? "page" : undefined}>
+            <a
+              href={link([current.id, name])}
+              aria-current={here === name ? "page" : undefined}
+              onPointerEnter={() => preloadView(name)}
+            >
               {title}
+              {name === "metadata" && staged > 0 && <span class="badge edited">{staged}</span>}
             </a>
           </li>
         ))}
@@ -127,7 +183,7 @@ function Views({ all, current }: { all: Model[]; current: Model }) {
   );
 }
 
-function Foot({ current }: { current: Model }) {
+function Foot({ current, onHelp }: { current: Model; onHelp: () => void }) {
   const fetched = traffic.value[current.id];
   return (
     <div class="foot faint">
@@ -147,6 +203,20 @@ function Foot({ current }: { current: Model }) {
         </p>
       )}
       {!current.remote && <p class="traffic">local file</p>}
+      <div class="foot-tools">
+        <select
+          aria-label="Color scheme"
+          value={theme.value}
+          onChange={(event) => setTheme(event.currentTarget.value as Theme)}
+        >
+          <option value="system">system colors</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+        </select>
+        <button type="button" aria-label="Keyboard help" aria-keyshortcuts="?" onClick={onHelp}>
+          ?
+        </button>
+      </div>
     </div>
   );
 }
@@ -154,6 +224,7 @@ function Foot({ current }: { current: Model }) {
 function Notices({ current }: { current: Model | undefined }) {
   const failed = useSignal("");
   const state = current ? changed.value[current.id] : undefined;
+  const silent = current ? silence(traffic.value[current.id]) : null;
   const reopen = (id: number) => {
     failed.value = "";
     reload(id).catch((error: unknown) => {
@@ -167,6 +238,21 @@ function Notices({ current }: { current: Model | undefined }) {
           <p>
             <strong>The server has stopped or cannot be reached.</strong> The page shows earlier data. Start{" "}
             <code>gguf view</code> again and open the address that it prints.
+          </p>
+        </div>
+      )}
+      {!offline.value && silent && (
+        <div class="notice">
+          <p>
+            <strong>The remote server does not answer.</strong> {silent}
+          </p>
+        </div>
+      )}
+      {!offline.value && current?.truncated && (
+        <div class="notice">
+          <p>
+            <strong>The file is truncated:</strong> {current.error?.message}. Its header is intact, so metadata,
+            tokenizer and graph are complete; tensors whose data is missing are marked.
           </p>
         </div>
       )}
@@ -189,4 +275,15 @@ function Notices({ current }: { current: Model | undefined }) {
       )}
     </div>
   );
+}
+
+/** Seconds without a byte after which a remote server is said to be silent. */
+const SILENCE = 2;
+
+/** Says that a remote server fails or is silent, or returns null. */
+function silence(traffic: Traffic | undefined): string | null {
+  if (!traffic) return null;
+  const { retry, waiting_seconds: waiting } = traffic;
+  if (retry) return `${retry.reason} (attempt ${retry.failures} of ${retry.attempts} failed; retrying).`;
+  return waiting !== null && waiting >= SILENCE ? `Waiting for ${Math.floor(waiting)} s.` : null;
 }

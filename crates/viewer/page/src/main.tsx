@@ -12,14 +12,17 @@ import "./style/file.css";
 import "./style/tokenizer.css";
 import "./style/graph.css";
 import "./style/compare.css";
+import "./style/map.css";
 import { loadModels, startPolling } from "./api/status";
 import { prefetch } from "./api/request";
-import { App } from "./app";
+import { App, preloadView } from "./app";
+import { isAnyStaged } from "./metadata/edits";
 import { model, view } from "./route";
 
 /** Milliseconds to wait for the first responses before rendering. */
 const FIRST_RENDER_DELAY = 100;
 
+preloadView(view.value);
 // An empty first render would delay the one with content.
 const first = [loadModels().catch(() => undefined)];
 if (view.value === "overview") first.push(prefetch(`models/${model.value}/summary`));
@@ -27,3 +30,7 @@ await Promise.race([Promise.all(first), new Promise((done) => setTimeout(done, F
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 startPolling();
+// A reload or a closed tab would lose staged edits.
+addEventListener("beforeunload", (event) => {
+  if (isAnyStaged()) event.preventDefault();
+});

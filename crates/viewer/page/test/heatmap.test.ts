@@ -1,14 +1,24 @@
 // Heat map without a browser: colormap, camera, tiles.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bounded, fitted, formatted, level, parsed, visibleTiles, weightAt, zoomed } from "../src/heatmap/camera";
+import {
+  bounded,
+  fitted,
+  formatted,
+  level,
+  parsed,
+  visibleTiles,
+  weightAt,
+  whole,
+  zoomed,
+} from "../src/heatmap/camera";
 import { colormap, NAN_STEP, STEPS, step } from "../src/heatmap/colormap";
 import { levels } from "../src/heatmap/source";
 import { type Place, type Source, type Tile, Tiles } from "../src/heatmap/tiles";
 
 const size = { width: 800, height: 500 };
 function source(columns: number, rows: number, load: Source["load"] = () => new Promise(() => undefined)): Source {
-  return { name: "x", columns, rows, levels: levels(columns, rows), block: 32, load };
+  return { name: "x", columns, rows, levels: levels(columns, rows), block: 32, stretch: { x: 1, y: 1 }, load };
 }
 
 /** Converts a colour to OKLab. */
@@ -59,7 +69,7 @@ test("the mipmap level matches the screen, and the last level fits a tile", () =
   assert.equal(levels(257, 1), 2);
   assert.equal(levels(4096, 14336), 7);
   const matrix = source(4096, 14336);
-  const all = fitted(matrix, size);
+  const all = whole(matrix, size);
   assert.equal(level(all, matrix, 1), 5);
   assert.equal(level({ ...all, scale: 1 }, matrix, 1), 0);
   assert.equal(level({ ...all, scale: 1 }, matrix, 2), 0);

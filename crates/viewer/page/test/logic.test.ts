@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GraphDocument, Operation, Tensor } from "../src/api/tensor-types";
-import { inputs, segments } from "../src/graph/segments";
+import { folded, inputs, segments } from "../src/graph/segments";
 import { groups } from "../src/overview/groups";
 import { filtered, rows } from "../src/tensors/tree";
 import { trees, wordOf } from "../src/tokenizer/merge-forest";
@@ -19,6 +19,7 @@ function tensor(n: number, name: string, bytes = 100, type = "F16"): Tensor {
     bytes,
     file: 0,
     offset: n * 100,
+    missing_bytes: 0,
     block: block ? Number(block[1]) : null,
     kind: block?.[2] ?? name,
   };
@@ -141,6 +142,15 @@ test("a graph is split into layers", () => {
       ["output", 6, 8, 2],
     ],
   );
+  const folds = (from: GraphDocument) => folded(segments(from), from.graph).map(({ first, count }) => [first, count]);
+  assert.deepEqual(folds(graph), [
+    [0, 1],
+    [1, 2],
+    [3, 1],
+  ]);
+  // Layers with another mask are not folded.
+  const ops = list.map((_, number) => (number === 5 ? { mask: { sliding_window: 8 } } : {}));
+  assert.equal(folds({ ...graph, graph: { main: { ops, outputs: [] } } }).length, 4);
 });
 
 test("inputs of operations are those of docs/graph.md", () => {

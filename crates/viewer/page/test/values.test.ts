@@ -103,6 +103,7 @@ test("the overview equals `gguf inspect --json`", async () => {
     const row = rows.find((text) => text.trim().startsWith(name));
     assert.ok(row?.includes(bytes(size)) && row.includes(String(tensors)), `${name}: ${row}`);
   }
+  await page.getByRole("button", { name: "gguf-kit" }).click();
   const memory = JSON.parse(run("inspect", made.q4, "--memory", "--json")) as { memory: { total: number } };
   assert.equal(await page.locator(".memory-total strong").innerText(), bytes(memory.memory.total));
   await page.context().close();
@@ -111,6 +112,7 @@ test("the overview equals `gguf inspect --json`", async () => {
 test("the memory estimate follows the settings", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, server.base);
+  await page.getByRole("button", { name: "gguf-kit" }).click();
   await page.getByRole("button", { name: "q8_0" }).click();
   await settled(page);
   const { memory } = JSON.parse(run("inspect", made.q4, "--memory", "--kv-type", "q8_0", "--json")) as {
@@ -127,7 +129,7 @@ test("tokens of a text equal `gguf tokenize`", async () => {
   const text = "In the beginning God created";
   const ids = JSON.parse(run("tokenize", made.q4, "-p", text, "--ids")) as number[];
   const { page, faults } = await open(browser, server.base);
-  await visit(page, `${server.base}#/0/tokenizer?tab=try&text=${encodeURIComponent(text)}`);
+  await visit(page, `${server.base}#/0/tokenizer?tab=try&beside=none&text=${encodeURIComponent(text)}`);
   const shown = await page.locator(".piece-id").allInnerTexts();
   assert.deepEqual(shown.map(Number), ids);
   assert.deepEqual(faults, []);

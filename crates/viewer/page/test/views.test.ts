@@ -29,12 +29,16 @@ const VIEWS: Record<string, string> = {
   statistics: "#/0/tensors/blk.0.attn_q.weight?tab=statistics",
   block: "#/0/tensors/blk.0.attn_q.weight?tab=block&index=3",
   error: "#/0/tensors/blk.0.attn_q.weight?tab=error",
+  vector: "#/0/tensors/output_norm.weight",
+  map: "#/0/map",
+  "map-types": "#/0/map?color=types",
   file: "#/0/file?offset=40",
   tokens: "#/0/tokenizer",
   "try-text": "#/0/tokenizer?tab=try&beside=1",
   template: "#/0/tokenizer?tab=template",
   graph: "#/0/graph",
   operation: "#/0/graph?op=2",
+  "graph-context": "#/0/graph?before=4096",
   compare: "#/compare/1/0?tensor=blk.0.attn_q.weight",
   "compare-keys": "#/compare/1/0?tab=keys",
 };
@@ -58,7 +62,18 @@ for (const size of ["desktop", "phone"] as Size[]) {
 
 test("views in dark mode", async () => {
   const { page, faults } = await open(browser, server.base, "desktop", "dark");
-  for (const name of ["overview", "values", "statistics", "block", "file", "try-text", "graph"]) {
+  for (const name of [
+    "overview",
+    "values",
+    "statistics",
+    "block",
+    "map",
+    "file",
+    "try-text",
+    "graph",
+    "compare",
+    "compare-keys",
+  ]) {
     await visit(page, `${server.base}${VIEWS[name]}`);
     await shot(page, `${name}-dark`);
     await accessible(page, `${name}, dark`);

@@ -30,7 +30,8 @@ pub fn keys(request: &Request) -> ApiResult {
     let same = a.iter().filter(|(key, value)| b.get(key) == Some(*value)).count();
     let keys = changes.iter().map(|change| {
         let mut row = key_change(change);
-        super::keys::add_text(&mut row, change.a.as_ref(), change.b.as_ref());
+        let sides = [("a", change.a.as_ref(), a), ("b", change.b.as_ref(), b)];
+        super::keys::add_text(&mut row, &change.key, sides);
         row
     });
     let keys = keys.collect::<Json>();

@@ -1,10 +1,12 @@
 //! Edits of metadata and tensor names, with the rules of `gguf edit`.
 
-use gguf_kit::edit::{Changes, Token, in_place, new_findings, preview};
+use std::path::Path;
+
+use gguf_kit::edit::{Changes, Token, copy, in_place, new_findings, preview, preview_in_place};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::{Error, json};
 use gguf_remote::Location;
-use gguf_store::edit::EditOutcome;
+use gguf_store::edit::{EditOutcome, EditPreview};
 use gguf_tokenizer::template;
 use serde::Deserialize;
 
@@ -31,6 +33,12 @@ pub struct Edit {
     chat_template: Option<String>,
     #[serde(default)]
     rename_tensors: Vec<(String, String)>,
+    /// Bytes reserved for later edits in a rewritten file.
+    #[serde(default)]
+    reserve: Option<u64>,
+    /// Name of a new file beside the model that gets the changes; the model stays as it is.
+    #[serde(default)]
+    copy: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +84,7 @@ impl Edit {
             set,
             special_tokens: special.collect::<Result<_, _>>()?,
             rename_tensor: self.rename_tensors.clone(),
+            reserve: self.reserve,
             ..Changes::default()
         })
     }
@@ -95,26 +104,60 @@ pub fn edit(request: Request, edit: Edit) -> ApiResult {
     let keys = preview(model.model()?, &changes, renderer)?;
     let findings = new_findings(model.model()?, &changes, renderer)?;
     let mut rows = json::edited_keys(&keys);
+    let metadata = model.model()?.metadata();
     for (row, change) in rows.as_array_mut().into_iter().flatten().zip(&keys) {
-        super::keys::add_text(row, change.before.as_ref(), change.after.as_ref());
+        let sides =
+            [("a", change.before.as_ref(), metadata), ("b", change.after.as_ref(), metadata)];
+        super::keys::add_text(row, &change.key, sides);
     }
     let findings = findings_json(&model, &findings);
-    let document = serde_json::json!({ "keys": rows, "findings": findings });
+    let write = match edit.copy {
+        // A copy has no reserve unless one is requested.
+        Some(_) => None,
+        None => Some(write_json(&preview_in_place(path, &changes, renderer)?)),
+    };
+    let document = serde_json::json!({ "keys": rows, "findings": findings, "write": write });
     let mut document = json::with_schema("edit/3", document);
-    if !edit.preview {
+    if let (Some(name), false) = (&edit.copy, edit.preview) {
+        copy(model.model()?, &changes, renderer, &beside(path, name)?, cancel)?;
+        document["saved"] = "copied".into();
+    } else if !edit.preview {
         let path = path.clone();
         // The header is written in place only if the file is not open.
         drop(model);
         let saved =
             session.models.edit(id, || Ok(in_place(&path, &changes, renderer, cancel)?.1))?;
-        document["saved"] = match saved {
-            EditOutcome::Unchanged => "unchanged",
-            EditOutcome::InPlace => "in-place",
-            EditOutcome::Rebuilt => "rebuilt",
-        }
-        .into();
+        document["saved"] = outcome_name(saved).into();
     }
     Ok(Response::Json(document))
+}
+
+/// Returns the path of a file in the directory of `model`.
+fn beside(model: &Path, name: &str) -> Result<std::path::PathBuf, ApiError> {
+    let is_name = Path::new(name).file_name().is_some_and(|file| file == name)
+        && !name.contains(['/', '\\', ':', '\0'])
+        && name.ends_with(".gguf");
+    if !is_name {
+        let message = "the name of a copy has no folder and ends in .gguf";
+        return Err(Error::request("edit-refused", message, "").into());
+    }
+    Ok(model.with_file_name(name))
+}
+
+fn write_json(preview: &EditPreview) -> serde_json::Value {
+    serde_json::json!({
+        "outcome": outcome_name(preview.outcome),
+        "file_bytes": [preview.file_len.0, preview.file_len.1],
+        "reserve": [preview.reserve.0, preview.reserve.1],
+    })
+}
+
+fn outcome_name(outcome: EditOutcome) -> &'static str {
+    match outcome {
+        EditOutcome::Unchanged => "unchanged",
+        EditOutcome::InPlace => "in-place",
+        EditOutcome::Rebuilt => "rebuilt",
+    }
 }
 
 fn refused(message: &str) -> ApiError {

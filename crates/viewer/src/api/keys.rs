@@ -1,6 +1,6 @@
 //! Metadata keys and their values.
 
-use gguf::Value;
+use gguf::{Metadata, Value};
 use gguf_kit::Error;
 use gguf_models::schema;
 use serde_json::{Value as Json, json};
@@ -103,6 +103,7 @@ fn entry(model: &OpenModel, n: usize, key: &str, value: &Value) -> Result<Json, 
         "value": scalar(value),
         "text": text,
         "text_bytes": text_bytes,
+        "label": model.model().ok().and_then(|model| label(model.metadata(), key, value)),
         "standard": standard.is_some(),
         "documentation": standard.map(|key| key.meaning),
         "unit": standard.map(|key| key.unit).filter(|unit| !unit.is_empty()),
@@ -125,13 +126,39 @@ fn entry(model: &OpenModel, n: usize, key: &str, value: &Value) -> Result<Json, 
     Ok(json)
 }
 
-/// Adds the values of a changed key as text: `text` of its sides `a` and `b`.
-pub(super) fn add_text(row: &mut Json, a: Option<&Value>, b: Option<&Value>) {
-    for (side, value) in [("a", a), ("b", b)] {
+/// Adds the values of a changed key as text: `text` and `label` of its sides `a` and `b`, which stand in `metadata`.
+pub(super) fn add_text(row: &mut Json, key: &str, sides: [(&str, Option<&Value>, &Metadata); 2]) {
+    for (side, value, metadata) in sides {
         if let Some(value) = value {
             row[side]["text"] = display(value).0.into();
+            row[side]["label"] = label(metadata, key, value).into();
         }
     }
+}
+
+/// Names of the values of enumerations, by the end of their keys.
+const ENUMERATIONS: &[(&str, &[(u64, &str)])] = &[
+    (".pooling_type", &[(0, "none"), (1, "mean"), (2, "CLS"), (3, "last token"), (4, "rank")]),
+    (
+        ".expert_gating_func",
+        &[(1, "softmax"), (2, "sigmoid"), (3, "softmax over the selected experts")],
+    ),
+];
+
+/// Returns what a number stands for: the file type, the member of an enumeration, or the text of a token.
+fn label(metadata: &Metadata, key: &str, value: &Value) -> Option<String> {
+    let number = value.to_u64()?;
+    if key == "general.file_type" {
+        return Some(gguf::file_type(number)?.name.to_owned());
+    }
+    if let Some((_, names)) = ENUMERATIONS.iter().find(|(end, _)| key.ends_with(end)) {
+        return names.iter().find(|(id, _)| *id == number).map(|(_, name)| (*name).to_owned());
+    }
+    if key.starts_with("tokenizer.ggml.") && key.ends_with("_token_id") {
+        let mut tokens = metadata.array("tokenizer.ggml.tokens")?.strings()?;
+        return Some(truncated(tokens.nth(usize::try_from(number).ok()?)?, 200));
+    }
+    None
 }
 
 /// Formats a value on one line; returns the text and its full length in bytes.

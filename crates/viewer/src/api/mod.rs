@@ -42,8 +42,10 @@ pub fn router(session: Arc<Session>, authorization: Guard) -> Router {
         ("summary", valid_model(overview::summary)),
         ("findings", unchanged_files(overview::findings)),
         ("memory", valid_model(overview::memory)),
+        ("layers", model_graph(overview::layers)),
         ("graph", model_graph(graph::graph)),
         ("graph.svg", model_graph(graph::picture)),
+        ("report", valid_model(overview::report)),
         ("traffic", any_model(state::traffic)),
         ("state", any_model(state::state)),
         ("reload", post_json(Requires::Nothing, state::reload)),
@@ -239,7 +241,8 @@ fn model_pair(handler: fn(&compare::Request) -> ApiResult) -> MethodRouter<Arc<S
     )
 }
 
-/// Replaces an internal error by its cause: 502 for a remote file, 409 for a file that has changed meanwhile.
+/// Replaces an internal error by its cause: 502 for a remote file, 409 for a file that has changed meanwhile, 422 for
+/// a truncated file.
 fn with_cause(model: &OpenModel, error: ApiError) -> ApiError {
     if error.status != StatusCode::INTERNAL_SERVER_ERROR {
         return error;
@@ -247,7 +250,8 @@ fn with_cause(model: &OpenModel, error: ApiError) -> ApiError {
     if model.files.is_remote() {
         return ApiError { status: StatusCode::BAD_GATEWAY, ..error };
     }
-    model.require_unchanged().err().unwrap_or(error)
+    let changed = model.require_unchanged().err();
+    changed.or_else(|| model.damage().cloned()).unwrap_or(error)
 }
 
 async fn asset(Path(path): Path<AssetPath>) -> Result<HttpResponse, ApiError> {

@@ -6,7 +6,7 @@ use gguf::Finding;
 use gguf_check::codes;
 use gguf_inspect::scan;
 use gguf_kit::json;
-use gguf_kit::memory::{MemoryOptions, estimate};
+use gguf_kit::memory::{LayerCache, LayerMemory, MemoryOptions, estimate};
 use gguf_kit::summary::Summary;
 use gguf_runtime::CacheType;
 use gguf_store::Model;
@@ -115,4 +115,42 @@ pub fn memory(request: &Request) -> ApiResult {
     };
     let report = estimate(request.model.model()?, &options)?;
     Ok(Response::Json(json::memory(&report)))
+}
+
+/// `GET layers`.
+pub fn layers(request: &Request) -> ApiResult {
+    let model = request.model.model()?;
+    let cache = |cache: &LayerCache| {
+        json!({
+            "key_width": cache.key_width,
+            "value_width": cache.value_width,
+            "block": cache.block,
+            "window": cache.window,
+        })
+    };
+    let layer = |layer: &LayerMemory| {
+        json!({
+            "layer": layer.layer,
+            "weights": layer.weights,
+            "state": layer.state,
+            "caches": layer.caches.iter().map(cache).collect::<Json>(),
+        })
+    };
+    let layers = gguf_kit::memory::layers(model)?;
+    Ok(Response::Json(json!({ "layers": layers.iter().map(layer).collect::<Json>() })))
+}
+
+/// `GET report`.
+pub fn report(request: &Request) -> ApiResult {
+    let (session, model) = (request.session, &request.model);
+    let version = format!("gguf {}", session.version);
+    let page = gguf_kit::report::html(
+        &model.source,
+        &model.files,
+        &session.renderer,
+        &version,
+        request.cancel,
+    )?;
+    let headers = vec![("content-disposition", "attachment; filename=report.html".to_owned())];
+    Ok(Response::Bytes("text/html; charset=utf-8", page.into_bytes(), headers))
 }

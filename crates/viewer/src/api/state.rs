@@ -42,6 +42,12 @@ pub fn traffic(request: &Request) -> ApiResult {
         "remote": request.model.files.is_remote(),
         "fetched_bytes": traffic.bytes,
         "requests": traffic.requests,
+        "waiting_seconds": traffic.waiting.map(|waiting| waiting.as_secs_f64()),
+        "retry": traffic.failed_attempt.map(|failed| json!({
+            "failures": failed.failures,
+            "attempts": failed.attempts,
+            "reason": failed.reason,
+        })),
         "cache": cache.map(|cache| {
             let usage = cache.usage();
             json!({

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use super::Request;
 use super::blocks::layout_json;
 use super::keys::MAX_CHARS;
+use crate::models::OpenModel;
 use crate::query::Query;
 use crate::response::{ApiError, ApiResult, Response, truncated};
 
@@ -24,12 +25,13 @@ pub fn tensors(request: &Request) -> ApiResult {
     let tensors = request.model.model()?.tensors();
     let page = request.query.page_with_limit(MAX_TENSORS, MAX_TENSORS)?;
     let (listed, total) = page.slice(tensors.iter().enumerate());
-    let listed = listed.into_iter().map(|(n, tensor)| entry(n, tensor)).collect::<Json>();
+    let listed =
+        listed.into_iter().map(|(n, tensor)| entry(&request.model, n, tensor)).collect::<Json>();
     Ok(Response::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
 }
 
 /// Returns a tensor as an entry of the list.
-fn entry(n: usize, tensor: &ModelTensor) -> Json {
+fn entry(model: &OpenModel, n: usize, tensor: &ModelTensor) -> Json {
     let info = &tensor.info;
     let (layer, kind) = layer_and_kind(&info.name);
     json!({
@@ -42,6 +44,7 @@ fn entry(n: usize, tensor: &ModelTensor) -> Json {
         "bytes": info.byte_len(),
         "file": tensor.shard,
         "offset": tensor.offset,
+        "missing_bytes": model.missing_bytes(tensor),
         "block": layer,
         "kind": truncated(kind.as_bytes(), MAX_CHARS),
     })
@@ -60,7 +63,7 @@ fn layer_and_kind(name: &str) -> (Option<u64>, &str) {
 /// `GET tensor`.
 pub fn tensor(request: &Request) -> ApiResult {
     let (n, tensor) = request.model.tensor(&request.query.selector()?)?;
-    let mut json = entry(n, tensor);
+    let mut json = entry(&request.model, n, tensor);
     let matrix = Matrix::of(tensor).ok();
     let block = tensor.info.tensor_type.block();
     let columns = tensor.info.shape.row_len();

@@ -190,7 +190,10 @@ pub fn default_true() -> bool {
 /// `POST tokenize`.
 pub fn tokenize(request: Request, body: TokenizeBody) -> ApiResult {
     if body.text.len() > MAX_TEXT {
-        return Err(ApiError::bad_request(format!("expected a text of at most {MAX_TEXT} bytes")));
+        let bytes = body.text.len();
+        return Err(ApiError::bad_request(format!(
+            "the text has {bytes} bytes; at most {MAX_TEXT} can be tokenized at once"
+        )));
     }
     let tokenizer = request.model.tokenizer()?;
     let options =

@@ -13,4 +13,5 @@ mod server;
 mod state;
 mod tensors;
 mod tokens;
+mod truncated;
 mod viewer;

@@ -207,3 +207,36 @@ fn regions_bytes_and_spans_of_a_file() {
     assert_eq!(row["spans"][0]["kind"], "numbers", "{row}");
     viewer.assert_error("models/0/spans?length=16385", 400, "request-invalid");
 }
+
+#[test]
+fn layers_have_their_caches() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = demo(dir.path());
+    let viewer = Viewer::open(&[&path]);
+    let layers = viewer.json("models/0/layers")["layers"].clone();
+    assert_eq!(layers.as_array().unwrap().len(), 4);
+    // 4 KV heads of 32, in all tokens.
+    let cache = json!([{ "key_width": 128, "value_width": 128, "block": 1, "window": null }]);
+    assert_eq!(
+        (&layers[3]["layer"], &layers[3]["caches"], &layers[3]["state"]),
+        (&3.into(), &cache, &0.into())
+    );
+    let memory = viewer.json("models/0/memory?context=512&kv_type=f16");
+    let widths: u64 = 4 * 512 * (128 + 128) * 2;
+    assert_eq!(memory["kv_cache"], widths);
+}
+
+#[test]
+fn the_report_names_the_file_without_its_folders() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = demo(dir.path());
+    let viewer = Viewer::open(&[&path]);
+    let reply = viewer.get("models/0/report");
+    assert_eq!(
+        (reply.status, reply.header("content-disposition")),
+        (200, "attachment; filename=report.html")
+    );
+    let page = reply.text();
+    assert!(page.contains("demo.gguf") && !page.contains(dir.path().to_str().unwrap()));
+    assert!(page.contains("og:title") && page.contains("<h2 id=\"layers\">"));
+}

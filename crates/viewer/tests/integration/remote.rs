@@ -73,3 +73,36 @@ fn remote_data_is_fetched_on_demand_and_cached() {
     again.assert_error("models/0/tensor/rows?n=0&start=4095", 502, "environment");
     again.post("models/0/edit", &serde_json::json!({})).assert_error(422, "edit-refused");
 }
+
+#[test]
+fn a_failing_server_is_reported_while_it_is_retried() {
+    let dir = tempfile::tempdir().unwrap();
+    let path =
+        file(&dir.path().join("m.gguf"), &[("big.weight", &[4096, 4096][..], TensorType::Q4_K)]);
+    let bytes = std::fs::read(&path).unwrap();
+    let fails = Arc::new(AtomicBool::new(false));
+    let failing = fails.clone();
+    let server = Server::start(move |request| match failing.load(Ordering::Relaxed) {
+        true => Reply::status(503),
+        false => Reply::range(request, &bytes).header("ETag", "\"one\""),
+    });
+    let viewer = Viewer::open(&[&server.url("/m.gguf")]);
+    let calm = viewer.json("models/0/traffic");
+    assert!(calm["retry"].is_null() && calm["waiting_seconds"].is_null(), "{calm}");
+    fails.store(true, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| viewer.get("models/0/tensor/rows?n=0&start=4095").status);
+        let said = (0..60).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let now = viewer.json("models/0/traffic");
+            (!now["retry"].is_null()).then_some(now)
+        });
+        let said = said.expect("the failure is reported within three seconds");
+        assert!(said["retry"]["failures"].as_u64().unwrap() >= 1, "{said}");
+        assert!(said["waiting_seconds"].is_number(), "{said}");
+        fails.store(false, Ordering::Relaxed);
+        assert_eq!(read.join().unwrap(), 200);
+    });
+    let calm = viewer.json("models/0/traffic");
+    assert!(calm["retry"].is_null() && calm["waiting_seconds"].is_null(), "{calm}");
+}

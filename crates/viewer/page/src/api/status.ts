@@ -12,8 +12,9 @@ export const traffic = signal<Record<number, Traffic>>({});
 /** Increases when a model is reloaded, so that views request their data again. */
 export const reloads = signal(0);
 
-/** Polling interval in milliseconds. */
+/** Polling interval in milliseconds; shorter with remote models, whose server may stop answering. */
 const INTERVAL = 2000;
+const REMOTE_INTERVAL = 1000;
 
 /** Polls as long as the page is open. */
 export function startPolling(): void {
@@ -21,7 +22,8 @@ export function startPolling(): void {
     // A background page does not poll.
     if (document.visibilityState === "visible") await update().catch(() => undefined);
   };
-  const schedule = () => setTimeout(() => void poll().then(schedule), INTERVAL);
+  const interval = () => (models.value?.models.some(({ remote }) => remote) ? REMOTE_INTERVAL : INTERVAL);
+  const schedule = () => setTimeout(() => void poll().then(schedule), interval());
   schedule();
   document.addEventListener("visibilitychange", () => void poll());
 }
@@ -47,7 +49,7 @@ async function update(): Promise<void> {
 async function updateTraffic(id: number): Promise<void> {
   const now = await get<Traffic>(`models/${id}/traffic`);
   const before = traffic.value[id];
-  if (before?.fetched_bytes === now.fetched_bytes && before.requests === now.requests) return;
+  if (JSON.stringify(before) === JSON.stringify(now)) return;
   traffic.value = { ...traffic.value, [id]: now };
 }
 

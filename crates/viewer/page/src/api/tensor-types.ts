@@ -11,6 +11,8 @@ export interface Tensor {
   bytes: number | null;
   file: number;
   offset: number;
+  /** Bytes that a truncated file lacks. */
+  missing_bytes: number;
   block: number | null;
   kind: string;
 }
@@ -121,8 +123,21 @@ export interface Operation {
 }
 
 export interface ComparedKeys {
-  keys: { key: string; a: ChangedValue | null; b: ChangedValue | null }[];
+  keys: { key: string; a: ChangedValue | null; b: ChangedValue | null; detail: KeyDifference | null }[];
   same: number;
+}
+
+/** Where arrays or texts differ first. */
+export interface KeyDifference {
+  /** Lengths of both arrays. */
+  lengths?: [number, number];
+  differing?: number;
+  /** Index and both elements. */
+  first?: [number, unknown, unknown][];
+  /** Number of the first line that differs. */
+  line?: number;
+  a?: string | null;
+  b?: string | null;
 }
 
 export interface ComparedTensor {

@@ -16,6 +16,8 @@ export interface Model {
   tensor_count: number | null;
   files: { name: string; bytes: number }[];
   readable: boolean;
+  /** The header is intact, but tensor data is missing at the end. */
+  truncated: boolean;
   error: ErrorBody | null;
   editable: boolean;
   original: number | null;
@@ -109,6 +111,17 @@ export interface Memory {
   total: number;
 }
 
+export interface Layers {
+  layers: {
+    layer: number;
+    weights: number;
+    /** Bytes of recurrent states. */
+    state: number;
+    /** `window` is null for caches of all tokens. */
+    caches: { key_width: number; value_width: number; block: number; window: number | null }[];
+  }[];
+}
+
 export interface Key {
   n: number;
   name: string;
@@ -119,6 +132,7 @@ export interface Key {
   value: string | number | boolean | null;
   text: string;
   text_bytes: number;
+  label: string | null;
   standard: boolean;
   documentation: string | null;
   unit: string | null;
@@ -182,6 +196,10 @@ export interface Traffic {
   remote: boolean;
   fetched_bytes: number;
   requests: number;
+  /** Seconds since the last byte, if a read is waiting. */
+  waiting_seconds: number | null;
+  /** The last failure of a read that is being retried. */
+  retry: { failures: number; attempts: number; reason: string } | null;
   cache: { memory_bytes: number; disk_bytes: number; disk_limit: number; directory: string } | null;
 }
 
@@ -193,10 +211,22 @@ export interface State {
 export interface ChangedValue {
   type: string;
   text: string;
+  /** What a number stands for, such as the text of a token. */
+  label: string | null;
+}
+
+/** What writing does to the file. */
+export interface EditEffect {
+  outcome: "unchanged" | "in-place" | "rebuilt";
+  file_bytes: [number, number];
+  /** Zero bytes of `gguf_kit.reserve` before and after. */
+  reserve: [number | null, number | null];
 }
 
 export interface EditResponse {
   keys: { key: string; a: ChangedValue | null; b: ChangedValue | null }[];
   findings: Finding[];
+  /** Null for a copy. */
+  write: EditEffect | null;
   saved?: string;
 }

@@ -6,16 +6,16 @@ import { useDocument } from "../api/resource";
 import type { ErrorStatistics } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { fixed, significant } from "../format";
-import { Heatmap } from "../heatmap/heatmap";
 import { differenceSource } from "../heatmap/source";
-import { setParams } from "../route";
+import { BothStatistics } from "./both-statistics";
+import { Pictures } from "./pictures";
 import { HistogramPlot } from "../tensors/histogram";
 import { ProfilePlot } from "../tensors/profile";
 import { Outliers } from "../tensors/outliers";
-import { useColorRange } from "../tensors/color-range";
 import { SampleInfo } from "../tensors/sampling";
 import { Loaded, Loading } from "../ui/states";
-import { param } from "../ui/view";
+import { Term } from "../ui/term";
+import { isTerm } from "../ui/terms";
 
 interface Props {
   a: number;
@@ -33,7 +33,6 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
     address(["compare", a, b, "tensor"], { name, exact: exact.value || null }),
   );
   const source = useMemo(() => differenceSource(a, b, name, columns, rows), [a, b, name, columns, rows]);
-  const range = useColorRange(source);
   return (
     <>
       <Loaded
@@ -51,13 +50,8 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
           </>
         )}
       />
-      <Heatmap
-        source={source}
-        label={`Differences of ${name}`}
-        range={range}
-        at={param("at") || null}
-        onMove={(at) => setParams({ at })}
-      />
+      <Pictures a={a} b={b} name={name} difference={source} />
+      <BothStatistics a={a} b={b} name={name} />
       {errors.value && !errors.value.same && (
         <>
           <HistogramPlot data={errors.value.histogram} title="Differences" />
@@ -72,18 +66,19 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
 
 export function ErrorFigures({ data }: { data: ErrorStatistics }) {
   if (data.same) return <p class="fine">Bit-identical.</p>;
+  const about = data.exact ? "" : "≈ ";
   const facts: [string, string][] = [
-    ["RMSE", significant(data.rmse)],
-    ["relative RMSE", data.relative === null ? "NaN" : `${fixed(data.relative * 100, 3)}%`],
-    ["cosine similarity", data.cosine === null ? "NaN" : fixed(data.cosine, 6)],
-    ["max error", significant(data.max)],
-    ["mean error", significant(data.mean)],
+    ["RMSE", about + significant(data.rmse)],
+    ["relative RMSE", data.relative === null ? "NaN" : `${about}${fixed(data.relative * 100, 3)}%`],
+    ["cosine similarity", data.cosine === null ? "NaN" : about + fixed(data.cosine, 6)],
+    ["max error", (data.exact ? "" : "≥ ") + significant(data.max)],
+    ["mean error", about + significant(data.mean)],
   ];
   return (
     <dl class="figures">
       {facts.map(([name, value]) => (
         <div key={name} data-figure={name}>
-          <dt>{name}</dt>
+          <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
           <dd>{value}</dd>
         </div>
       ))}

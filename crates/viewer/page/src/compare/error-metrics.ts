@@ -23,6 +23,11 @@ export class ErrorMetrics {
     return this.#loaded.get(name) ?? null;
   }
 
+  /** Returns the number of tensors whose request has ended. */
+  get done(): number {
+    return this.#loaded.size;
+  }
+
   /** Requests the visible tensors, or with `all` the given ones after them. */
   request(tensors: ComparedTensor[], all = false): void {
     const names = tensors.filter(({ change }) => change === "data").map(({ name }) => name);

@@ -1,5 +1,4 @@
 // Tensors of both models. The error of a tensor is computed when its row becomes visible.
-import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo } from "preact/hooks";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
@@ -11,7 +10,9 @@ import { Empty, Loaded } from "../ui/states";
 import { Search } from "../ui/search";
 import { VirtualList } from "../ui/virtual-list";
 import { Difference } from "./difference";
+import { matches } from "../tensors/names";
 import { ErrorMetrics } from "./error-metrics";
+import { CompareSummary } from "./summary";
 
 const CHANGES = { added: "only in B", removed: "only in A", reshaped: "shape differs", data: "" };
 
@@ -23,64 +24,71 @@ export function ComparedTensorList({ a, b }: { a: Model; b: Model }) {
 function List({ a, b, tensors }: { a: Model; b: Model; tensors: ComparedTensor[] }) {
   const { query } = route.value;
   const search = query.get("search") ?? "";
-  const byError = useSignal(false);
+  const byError = query.get("sort") === "error";
   const metrics = useMemo(() => new ErrorMetrics(a.id, b.id), [a.id, b.id]);
   useEffect(() => () => metrics.stop(), [metrics]);
+  // The summary and the order need the errors of all tensors.
+  useEffect(() => metrics.request(tensors, true), [metrics, tensors]);
   // Render again with each response.
-  const edition = metrics.edition.value;
+  metrics.edition.value;
+  const comparable = tensors.filter(({ change }) => change === "data").length;
+  const isComplete = metrics.done >= comparable;
+  // Rows keep their places until all errors are known.
   const found = useMemo(() => {
-    const list = tensors.filter((tensor) => tensor.name.toLowerCase().includes(search.toLowerCase()));
+    const list = tensors.filter((tensor) => matches(tensor.name, search));
     const error = (tensor: ComparedTensor) => metrics.get(tensor.name)?.relative ?? -1;
-    return byError.value ? list.sort((a, b) => error(b) - error(a)) : list;
-  }, [tensors, search, byError.value, byError.value ? edition : 0]);
+    const byName = (a: ComparedTensor, b: ComparedTensor) => a.name.localeCompare(b.name, "en", { numeric: true });
+    return list.sort(byError && isComplete ? (a, b) => error(b) - error(a) : byName);
+  }, [tensors, search, byError, isComplete]);
   const chosen = query.get("tensor");
   const at = chosen === null ? -1 : found.findIndex((tensor) => tensor.name === chosen);
   const tensor = tensors.find((entry) => entry.name === chosen);
   const seen = useCallback((first: number, end: number) => metrics.request(found.slice(first, end)), [metrics, found]);
+  const choose = (name: string | undefined) => setParams({ tensor: name, at: null }, false);
   return (
-    <div class={`split wide-list${tensor ? " has-detail" : ""}`}>
-      <div class="split-list">
-        <Search label="Filter by name" value={search} onSearch={(search) => setParams({ search })} />
-        <p class="list-about faint">
-          {plural(found.length, "tensor")}{" "}
-          <button
-            type="button"
-            aria-pressed={byError.value}
-            onClick={() => {
-              byError.value = !byError.value;
-              // Sorting needs the errors of all tensors.
-              if (byError.value) metrics.request(tensors, true);
-            }}
-          >
-            Sort by error
-          </button>
-        </p>
-        <VirtualList
-          class="compare-rows"
-          label="Tensors of both models"
-          role="grid"
-          count={found.length}
-          height={46}
-          selected={at}
-          reveal={at}
-          onSeen={seen}
-          onChoose={(index) => setParams({ tensor: found[index]?.name, at: null }, false)}
-          render={(index) => <Row tensor={found[index]} metrics={metrics} />}
-        />
+    <>
+      <CompareSummary a={a} b={b} tensors={tensors} metrics={metrics} chosen={chosen} onChoose={choose} />
+      <div class={`split wide-list${tensor ? " has-detail" : ""}`}>
+        <div class="split-list">
+          <Search label="Filter by name" value={search} onSearch={(search) => setParams({ search })} />
+          <p class="list-about faint">
+            {plural(found.length, "tensor")}{" "}
+            <button type="button" aria-pressed={byError} onClick={() => setParams({ sort: byError ? null : "error" })}>
+              Sort by error
+            </button>{" "}
+            {byError && !isComplete && (
+              <span role="status">
+                sorted when all are compared: {metrics.done} of {comparable}
+              </span>
+            )}
+          </p>
+          <VirtualList
+            class="compare-rows"
+            label="Tensors of both models"
+            role="grid"
+            count={found.length}
+            height={46}
+            selected={at}
+            reveal={at}
+            onSeen={seen}
+            onChoose={(index) => choose(found[index]?.name)}
+            render={(index) => <Row tensor={found[index]} metrics={metrics} />}
+          />
+        </div>
+        <div class="split-detail">
+          {tensor ? (
+            <>
+              <button type="button" class="back" onClick={() => setParams({ tensor: null })}>
+                All tensors
+              </button>
+              <Detail key={tensor.name} a={a} b={b} tensor={tensor} />
+            </>
+          ) : (
+            <p class="nothing">Select a tensor to see the differences.</p>
+          )}
+        </div>
       </div>
-      <div class="split-detail">
-        {tensor ? (
-          <>
-            <button type="button" class="back" onClick={() => setParams({ tensor: null })}>
-              All tensors
-            </button>
-            <Detail key={tensor.name} a={a} b={b} tensor={tensor} />
-          </>
-        ) : (
-          <p class="nothing">Select a tensor to see the differences.</p>
-        )}
-      </div>
-    </div>
+    </>
   );
 }
 

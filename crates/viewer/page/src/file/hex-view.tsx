@@ -29,12 +29,14 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
   const range = useByteRange(model.id, number, start, length);
   const marked = useSignal<{ start: number; span: number } | null>(null);
   const field = useSignal("");
+  const isInvalid = useSignal(false);
   const here = marked.value?.start === start ? marked.value.span : null;
   function jump(event: Event): void {
     event.preventDefault();
     const text = field.value.trim();
     const wanted = /^0x[0-9a-f]+$/i.test(text) || /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (Number.isSafeInteger(wanted)) onGo(Math.min(file.bytes - 1, wanted));
+    isInvalid.value = !Number.isSafeInteger(wanted) || wanted >= file.bytes;
+    if (!isInvalid.value) onGo(wanted);
   }
   return (
     <section aria-labelledby="bytes" class="file-hex">
@@ -53,12 +55,18 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
               aria-label="Go to byte"
               placeholder={hex(start)}
               value={field.value}
+              aria-invalid={isInvalid.value}
               spellcheck={false}
               onInput={(event) => (field.value = event.currentTarget.value)}
             />
           </form>
         </div>
       </div>
+      {isInvalid.value && (
+        <p class="problem" role="alert">
+          Not an offset of this file: expected 0 to {hex(file.bytes - 1)}, in decimal or as 0x….
+        </p>
+      )}
       <Loaded
         resource={range}
         fallback={<div class="hex-room" />}

@@ -1,10 +1,10 @@
-// File map as a horizontal strip: drag to pan, scroll to zoom.
+// File map as a horizontal strip: drag to pan, Ctrl + scroll to zoom.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Tensor } from "../api/tensor-types";
 import type { MapFile } from "../api/types";
 import { bytes, hex, whole } from "../format";
-import { scheme } from "../ui/plot";
+import { scheme } from "../ui/theme";
 import { regionAt, regionColour, regionName } from "./regions";
 
 /** Minimum number of visible bytes. */
@@ -39,6 +39,8 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     const wheel = (event: WheelEvent) => {
+      // The wheel scrolls the page; a pinch on a touchpad arrives as Ctrl and wheel.
+      if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       const { from, to } = range.value;
       const at = from + ((to - from) * event.offsetX) / Math.max(1, element.clientWidth);
@@ -54,8 +56,9 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
     const element = canvas.current;
     if (element && width.value > 0) paint(element, file, tensors, range.value, offset);
   }, [file, tensors, range.value, width.value, offset, edition]);
-  // Scroll to an offset that was selected elsewhere.
+  // Scroll to an offset that was selected elsewhere, and describe it.
   useEffect(() => {
+    hover.value = null;
     const { from, to } = range.value;
     if (offset < from || offset >= to) set(offset - (to - from) / 2, to - from);
   }, [offset]);

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { GraphDocument, Operation } from "../api/tensor-types";
 import { share, visible } from "../format";
 import { layout, path } from "./layout";
+import { saveSvg } from "./save-svg";
 import type { Segment } from "./segments";
 
 interface Props {
@@ -21,29 +22,47 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
     () => new Map(segment.operations.map((operation) => [operation.number, operation])),
     [segment],
   );
+  const largest = useMemo(
+    () => ({
+      bytes: Math.max(...segment.operations.map((operation) => operation.bytes_read)),
+      compute: Math.max(...segment.operations.map((operation) => operation.multiply_adds)),
+    }),
+    [segment],
+  );
   const viewport = useSignal({ x: 0, y: 0, width: drawn.width, height: Math.min(drawn.height, drawn.width) });
   const drag = useRef<{ x: number; y: number } | null>(null);
 
   function zoom(factor: number, x: number, y: number): void {
     const now = viewport.value;
-    const width = Math.min(drawn.width * 2, Math.max(160, now.width * factor));
+    const widest = Math.max(drawn.width, drawn.height) * 4;
+    const width = Math.min(widest, Math.max(160, now.width * factor));
     const by = width / now.width;
     viewport.value = { x: x - (x - now.x) * by, y: y - (y - now.y) * by, width, height: now.height * by };
   }
-  function fit(): void {
+  /** Shows the top at natural size. */
+  function start(): void {
     const box = svg.current?.getBoundingClientRect();
     if (!box || box.width === 0) return;
-    // Show the top at natural size if it fits the width.
     const width = Math.max(drawn.width, box.width * 0.8);
     viewport.value = { x: (drawn.width - width) / 2, y: 0, width, height: (width * box.height) / box.width };
   }
+  /** Shows everything. */
+  function fit(): void {
+    const box = svg.current?.getBoundingClientRect();
+    if (!box || box.width === 0 || box.height === 0) return;
+    const width = Math.max(drawn.width, (drawn.height * box.width) / box.height, 160);
+    const height = (width * box.height) / box.width;
+    viewport.value = { x: (drawn.width - width) / 2, y: (drawn.height - height) / 2, width, height };
+  }
   useEffect(() => {
-    fit();
+    start();
     const element = svg.current;
     if (!element) return;
-    const observer = new ResizeObserver(fit);
+    const observer = new ResizeObserver(start);
     observer.observe(element);
     const wheel = (event: WheelEvent) => {
+      // The wheel scrolls the page; a pinch on a touchpad arrives as Ctrl and wheel.
+      if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       const { x, y } = place(event.clientX, event.clientY);
       zoom(Math.exp(event.deltaY * 0.0015), x, y);
@@ -98,6 +117,9 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
         <button type="button" onClick={fit}>
           Fit
         </button>
+        <button type="button" onClick={() => svg.current && saveSvg(svg.current, drawn, segment.name)}>
+          Save SVG
+        </button>
       </div>
       <svg
         ref={svg}
@@ -114,7 +136,8 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
         onPointerMove={(event) => {
           const from = drag.current;
           const box = svg.current?.getBoundingClientRect();
-          if (!from || !box || event.buttons === 0) return;
+          // A finger scrolls the page.
+          if (!from || !box || event.buttons === 0 || event.pointerType === "touch") return;
           move(((from.x - event.clientX) / box.width) * width, ((from.y - event.clientY) / box.height) * height);
           drag.current = { x: event.clientX, y: event.clientY };
         }}
@@ -148,11 +171,16 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
               class={`operation${box.number === chosen ? " chosen" : ""}`}
               onClick={() => onChoose(operation.number)}
             >
-              <Operation operation={operation} width={box.width} height={box.height} total={total} />
+              <Operation operation={operation} width={box.width} height={box.height} total={total} largest={largest} />
             </g>
           );
         })}
       </svg>
+      <figcaption class="drawing-legend faint">
+        <span class="dot cost-bytes" aria-hidden="true" />
+        bytes read, <span class="dot cost-compute" aria-hidden="true" />
+        compute; a full bar is the largest of this segment. Drag to pan, Ctrl + scroll to zoom.
+      </figcaption>
     </figure>
   );
 }
@@ -162,18 +190,21 @@ function Operation({
   width,
   height,
   total,
+  largest,
 }: {
   operation: Operation;
   width: number;
   height: number;
   total: Props["total"];
+  /** Costs of a full bar. */
+  largest: Props["total"];
 }) {
   const weight = operation.weights[0]?.replace(/^.*blk\.\d+\./, "").replace(/\.weight$/, "");
   const room = width - 24;
-  const bar = (part: number, of: number) => (of > 0 && part > 0 ? Math.max(1.5, (room * part) / of) : 0);
-  // One operation is a small share of the total, so a full bar is a tenth.
-  const bytes = Math.min(room, 10 * bar(operation.bytes_read, total.bytes));
-  const compute = Math.min(room, 10 * bar(operation.multiply_adds, total.compute));
+  // Bars compare the operations of this segment.
+  const bar = (part: number, of: number) => (of > 0 ? (room * part) / of : 0);
+  const bytes = bar(operation.bytes_read, largest.bytes);
+  const compute = bar(operation.multiply_adds, largest.compute);
   return (
     <>
       <title>{`${operation.number} ${operation.op}, ${operation.shape}: ${share(operation.bytes_read, total.bytes)} of bytes, ${share(operation.multiply_adds, total.compute)} of compute`}</title>

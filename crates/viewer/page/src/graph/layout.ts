@@ -25,7 +25,7 @@ export interface Layout {
   height: number;
 }
 
-const OPERATION_SIZE = { width: 190, height: 64 };
+const OPERATION_SIZE = { width: 228, height: 64 };
 const INPUT_SIZE = { width: 120, height: 26 };
 
 export function layout(graph: GraphDocument, segment: Segment): Layout {

@@ -55,12 +55,22 @@ export function OperationDetail({
         {Object.entries(fields).map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{typeof value === "object" ? JSON.stringify(value) : String(value)}</dd>
+            <dd>{described(value)}</dd>
           </div>
         ))}
       </dl>
     </section>
   );
+}
+
+/** Formats a field of an operation: `layout neox, dimensions 256`. */
+function described(value: unknown): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  if (Array.isArray(value)) return value.map(described).join(", ");
+  const entries = Object.entries(value);
+  const nested = (part: unknown) =>
+    typeof part === "object" && part !== null ? `(${described(part)})` : described(part);
+  return entries.map(([name, part]) => `${name.replaceAll("_", " ")} ${nested(part)}`).join(", ");
 }
 
 export function OperationTable({

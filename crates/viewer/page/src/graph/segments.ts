@@ -23,11 +23,12 @@ export function segments(graph: GraphDocument): Segment[] {
     const last = found[found.length - 1];
     const layer = layerOf(operation);
     const isNewProgram = last?.program !== operation.program;
+    const part = operation.program === "main" ? "decoder" : operation.program;
     // An operation without weights belongs to the previous segment; other weights come before the first layer or after the last.
     if (isNewProgram) name = "input";
     if (layer !== null) name = `layer ${layer}`;
     else if (operation.weights.length > 0 && name.startsWith("layer")) name = "output";
-    const title = several ? `${operation.program}: ${name}` : name;
+    const title = several ? `${part}: ${name}` : name;
     if (!last || last.name !== title || isNewProgram || last.operations.length >= MAX_OPERATIONS) {
       found.push({
         name: title,
@@ -46,6 +47,35 @@ export function segments(graph: GraphDocument): Segment[] {
     }
   }
   return found;
+}
+
+/** Consecutive segments that have the same operations, such as the layers of a model. */
+export interface Fold {
+  first: number;
+  count: number;
+}
+
+/** Folds consecutive layers with the same operations, shapes and attention masks. */
+export function folded(list: Segment[], graph: GraphDocument["graph"]): Fold[] {
+  const mask = (program: string, number: number) =>
+    JSON.stringify((program === "encoder" ? graph.encoder : graph.main)?.ops[number]?.mask ?? "");
+  const folds: Fold[] = [];
+  let previous = "";
+  for (const [index, segment] of list.entries()) {
+    const described = segment.operations.map(
+      ({ op, shape, program, number }) => `${op} ${shape} ${mask(program, number)}`,
+    );
+    const shape = `${segment.program} ${described.join(";")}`;
+    const last = folds[folds.length - 1];
+    if (last && shape === previous && isLayer(segment)) last.count += 1;
+    else folds.push({ first: index, count: 1 });
+    previous = shape;
+  }
+  return folds;
+}
+
+function isLayer({ name }: Segment): boolean {
+  return /layer \d+$/.test(name);
 }
 
 function layerOf(operation: Operation): number | null {

@@ -1,8 +1,9 @@
 // Draws the visible part of a matrix.
 import { significant } from "../format";
-import { type Camera, level, type Size, visibleTiles } from "./camera";
+import { type Camera, level, pixels, type Size, visibleRange, visibleTiles } from "./camera";
 import { css, step } from "./colormap";
-import { type Place, SIDE, type Source, type Tile, type Tiles } from "./tiles";
+import type { Stretch } from "./camera";
+import { type Groups, type Place, SIDE, type Source, type Tile, type Tiles } from "./tiles";
 
 /** Mapping of weights to colours. */
 export interface ColorMapping {
@@ -27,7 +28,8 @@ export function plane(tile: Tile, absmax: boolean): Float32Array {
   return absmax ? (tile.planes[1] ?? first) : first;
 }
 
-function paint(mapping: ColorMapping): (tile: Tile, into: Uint32Array) => void {
+/** Returns a function that paints a tile. */
+export function paint(mapping: ColorMapping): (tile: Tile, into: Uint32Array) => void {
   return (tile, into) => {
     const values = plane(tile, mapping.absmax);
     const { colours, range } = mapping;
@@ -51,12 +53,18 @@ export function draw(
   const places = visibleTiles(camera, at, source, size);
   const colouring = paint(mapping);
   for (const place of places) tile(canvas, size, camera, place, source, tiles, mapping, colouring);
-  if (camera.scale >= BLOCK_LINES && source.block > 1) lines(canvas, size, camera, source, source.block, mapping);
-  if (camera.scale >= WEIGHT_LINES) lines(canvas, size, camera, source, 1, mapping);
-  if (camera.scale >= VALUES && at === 0) numbers(canvas, size, camera, source, tiles, mapping);
+  const per = pixels(camera, source);
+  const faint = mapping.dark ? "rgb(255 255 255 / .14)" : "rgb(0 0 0 / .12)";
+  const strong = mapping.dark ? "rgb(255 255 255 / .4)" : "rgb(0 0 0 / .35)";
+  const border = mapping.dark ? "rgb(255 255 255 / .55)" : "rgb(0 0 0 / .5)";
+  // Blocks lie along rows, so they need no horizontal lines.
+  if (per.x >= BLOCK_LINES && source.block > 1) lines(canvas, size, camera, source, { x: source.block, y: 0 }, strong);
+  if (Math.min(per.x, per.y) >= WEIGHT_LINES) lines(canvas, size, camera, source, { x: 1, y: 1 }, faint);
+  lines(canvas, size, camera, source, groupLines(source, per), border);
+  if (Math.min(per.x, per.y) >= VALUES && at === 0) numbers(canvas, size, camera, source, tiles, mapping);
   // Keep the top level as a fallback for missing tiles.
   const top = { level: source.levels - 1, x: 0, y: 0 };
-  return at === top.level ? places : [...(tiles.get(top) ? [] : [top]), ...places];
+  return at === top.level || source.remote ? places : [...(tiles.get(top) ? [] : [top]), ...places];
 }
 
 function tile(
@@ -82,9 +90,10 @@ function tile(
     const pixel = 2 ** up;
     const x = left / pixel - from.x * SIDE;
     const y = top / pixel - from.y * SIDE;
-    const to = { x: screen(left, camera.column, camera, size.width), y: screen(top, camera.row, camera, size.height) };
+    const per = pixels(camera, source);
+    const to = { x: screen(left, camera.column, per.x, size.width), y: screen(top, camera.row, per.y, size.height) };
     // Interpolate when minifying; show each weight as a square when magnifying.
-    canvas.imageSmoothingEnabled = camera.scale * pixel < 1;
+    canvas.imageSmoothingEnabled = Math.min(per.x, per.y) * pixel < 1;
     canvas.drawImage(
       image,
       x,
@@ -93,49 +102,61 @@ function tile(
       Math.min(image.height - y, (bottom - top) / pixel),
       to.x,
       to.y,
-      (right - left) * camera.scale,
-      (bottom - top) * camera.scale,
+      (right - left) * per.x,
+      (bottom - top) * per.y,
     );
     return;
   }
 }
 
-/** Returns the screen position of the start of a column or row. */
-export function screen(at: number, middle: number, camera: Camera, length: number): number {
-  return (at - middle) * camera.scale + length / 2;
+/** Returns the screen position of the start of a column or row, given the pixels of one. */
+export function screen(at: number, middle: number, per: number, length: number): number {
+  return (at - middle) * per + length / 2;
 }
 
+/** Minimum pixels of a group for its border. */
+const GROUP_LINES = 10;
+
+/** Returns the distances of the borders of groups, 0 for none. */
+function groupLines(source: Source, per: Stretch): Stretch {
+  const every = (groups: Groups | null | undefined, per: number) =>
+    groups && groups.size > 1 && groups.size * per >= GROUP_LINES ? groups.size : 0;
+  return { x: every(source.columnGroups, per.x), y: every(source.rowGroups, per.y) };
+}
+
+/** Draws vertical lines every `x` columns and horizontal lines every `y` rows; 0 draws none. */
 function lines(
   canvas: CanvasRenderingContext2D,
   size: Size,
   camera: Camera,
   source: Source,
-  every: number,
-  mapping: ColorMapping,
+  every: Stretch,
+  colour: string,
 ): void {
-  canvas.strokeStyle = mapping.dark ? "rgb(255 255 255 / .14)" : "rgb(0 0 0 / .12)";
-  if (every > 1) canvas.strokeStyle = mapping.dark ? "rgb(255 255 255 / .4)" : "rgb(0 0 0 / .35)";
+  if (every.x === 0 && every.y === 0) return;
+  const per = pixels(camera, source);
+  const seen = visibleRange(camera, source, size);
+  canvas.strokeStyle = colour;
   canvas.lineWidth = 1;
   canvas.beginPath();
-  const ends = (middle: number, length: number, count: number) => {
-    const half = length / 2 / camera.scale;
-    return { first: Math.max(0, Math.floor((middle - half) / every) * every), last: Math.min(count, middle + half) };
-  };
-  const across = ends(camera.column, size.width, source.columns);
-  const down = ends(camera.row, size.height, source.rows);
-  const top = Math.max(0, screen(0, camera.row, camera, size.height));
-  const bottom = Math.min(size.height, screen(source.rows, camera.row, camera, size.height));
-  for (let column = across.first; column <= across.last; column += every) {
-    const x = Math.round(screen(column, camera.column, camera, size.width)) + 0.5;
-    canvas.moveTo(x, top);
-    canvas.lineTo(x, bottom);
+  const top = Math.max(0, screen(0, camera.row, per.y, size.height));
+  const bottom = Math.min(size.height, screen(source.rows, camera.row, per.y, size.height));
+  if (every.x > 0) {
+    for (
+      let column = Math.floor(seen.columns.first / every.x) * every.x;
+      column <= seen.columns.end;
+      column += every.x
+    ) {
+      const x = Math.round(screen(column, camera.column, per.x, size.width)) + 0.5;
+      canvas.moveTo(x, top);
+      canvas.lineTo(x, bottom);
+    }
   }
-  const left = Math.max(0, screen(0, camera.column, camera, size.width));
-  const right = Math.min(size.width, screen(source.columns, camera.column, camera, size.width));
-  // Blocks lie along rows, so they need no horizontal lines.
-  if (every === 1) {
-    for (let row = down.first; row <= down.last; row += 1) {
-      const y = Math.round(screen(row, camera.row, camera, size.height)) + 0.5;
+  const left = Math.max(0, screen(0, camera.column, per.x, size.width));
+  const right = Math.min(size.width, screen(source.columns, camera.column, per.x, size.width));
+  if (every.y > 0) {
+    for (let row = Math.floor(seen.rows.first / every.y) * every.y; row <= seen.rows.end; row += every.y) {
+      const y = Math.round(screen(row, camera.row, per.y, size.height)) + 0.5;
       canvas.moveTo(left, y);
       canvas.lineTo(right, y);
     }
@@ -154,19 +175,49 @@ function numbers(
   canvas.font = "11px ui-monospace, monospace";
   canvas.textAlign = "center";
   canvas.textBaseline = "middle";
-  const across = size.width / 2 / camera.scale;
-  const down = size.height / 2 / camera.scale;
-  const lastRow = Math.min(source.rows - 1, Math.floor(camera.row + down));
-  const lastColumn = Math.min(source.columns - 1, Math.floor(camera.column + across));
-  for (let row = Math.max(0, Math.floor(camera.row - down)); row <= lastRow; row += 1) {
-    for (let column = Math.max(0, Math.floor(camera.column - across)); column <= lastColumn; column += 1) {
+  const per = pixels(camera, source);
+  const seen = visibleRange(camera, source, size);
+  for (let row = seen.rows.first; row < seen.rows.end; row += 1) {
+    for (let column = seen.columns.first; column < seen.columns.end; column += 1) {
       const value = weight(tiles, column, row);
       if (value === null) continue;
       canvas.fillStyle = textColour(mapping.colours[step(value, mapping.range)] as number);
-      const x = screen(column + 0.5, camera.column, camera, size.width);
-      canvas.fillText(significant(value), x, screen(row + 0.5, camera.row, camera, size.height), camera.scale - 4);
+      const x = screen(column + 0.5, camera.column, per.x, size.width);
+      canvas.fillText(significant(value), x, screen(row + 0.5, camera.row, per.y, size.height), per.x - 4);
     }
   }
+}
+
+/** Quantile of magnitudes at the ends of the color scale, so that outliers do not wash out the rest. */
+const QUANTILE = 0.975;
+/** Number of values that the quantile is computed from. */
+const SAMPLE = 50_000;
+
+/** Returns the range that suits the tiles that are drawn, and whether they have negative values; null if none is loaded. */
+export function contrast(
+  places: Place[],
+  tiles: Pick<Tiles, "get">,
+  absmax: boolean,
+): { range: number; hasNegative: boolean } | null {
+  const planes = places.flatMap((place) => {
+    const tile = tiles.get(place);
+    return tile ? [plane(tile, absmax)] : [];
+  });
+  const count = planes.reduce((sum, plane) => sum + plane.length, 0);
+  if (count === 0) return null;
+  const stride = Math.max(1, Math.floor(count / SAMPLE));
+  const values: number[] = [];
+  let hasNegative = false;
+  for (const plane of planes) {
+    for (let i = 0; i < plane.length; i += stride) {
+      const value = plane[i] as number;
+      if (!Number.isFinite(value)) continue;
+      hasNegative ||= value < 0;
+      values.push(Math.abs(value));
+    }
+  }
+  values.sort((a, b) => a - b);
+  return { range: values[Math.floor((values.length - 1) * QUANTILE)] || (values.at(-1) ?? 0) || 1, hasNegative };
 }
 
 /** Returns a weight, or null if its tile is not loaded. */

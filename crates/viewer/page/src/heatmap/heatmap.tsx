@@ -1,22 +1,43 @@
 // Heat map of a matrix with pan and zoom down to single weights.
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { ApiError } from "../api/request";
 import { significant, whole } from "../format";
-import { scheme } from "../ui/plot";
-import { bounded, type Camera, fitted, formatted, level, parsed, type Size, weightAt, zoomed } from "./camera";
-import { draw, type ColorMapping, plane, screen, weight } from "./draw";
+import { isDark, scheme } from "../ui/theme";
+import {
+  bounded,
+  type Camera,
+  fitted,
+  formatted,
+  level,
+  parsed,
+  pixels,
+  type Size,
+  visibleRange,
+  weightAt,
+  whole as wholeMatrix,
+  zoomed,
+} from "./camera";
+import { type ColorMapping, contrast, draw, plane, screen, weight } from "./draw";
+import { savePicture } from "./picture";
+import { Minimap } from "./minimap";
 import { Legend } from "./legend";
 import { colormap } from "./colormap";
 import { Rulers } from "./rulers";
-import { SIDE, type Source, Tiles } from "./tiles";
+import { type Place, SIDE, type Source, Tiles } from "./tiles";
 
 interface Props {
   source: Source;
   /** Accessible description. */
   label: string;
-  /** Initial magnitude at the ends of the color scale; null until known. */
-  range: number | null;
+  /** Weight that is marked. */
+  picked?: { row: number; column: number } | null;
+  /** Returns what a weight is, such as its attention head. */
+  describe?: (row: number, column: number) => string | null;
+  /** Names of rows, shown when rows are high enough. */
+  names?: RowNames | null;
+  /** Camera of several heat maps that move together. */
+  shared?: Signal<Camera | null>;
   /** Initial camera, as passed to `onMove`. */
   at: string | null;
   onMove?: (at: string) => void;
@@ -24,10 +45,27 @@ interface Props {
   onPick?: (row: number, column: number) => void;
 }
 
+/** Names of rows. `request` loads those of a range. */
+export interface RowNames {
+  get: (row: number) => string | null;
+  request: (first: number, end: number) => void;
+}
+
+/** Pixels per row from which on names of rows are shown. */
+const NAMES = 15;
+
+const coarse = matchMedia("(pointer: coarse)");
+
+/** Returns how much larger than a weight its mark is: small weights need a visible one. */
+function grown(pixels: number): number {
+  return Math.max(0, 12 - pixels);
+}
+
 /** Pixels that an arrow key pans by. */
 const PAN_STEP = 60;
 
-export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
+export function Heatmap({ source, label, at, picked, describe, names, shared, onMove, onPick }: Props) {
+  const figure = useRef<HTMLElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const frame = useRef(0);
   const camera = useRef<Camera | null>(null);
@@ -43,15 +81,20 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
   const cursor = useSignal<{ column: number; row: number } | null>(null);
   const announcement = useSignal("");
   const chosenRange = useSignal<number | null>(null);
-  const absmax = useSignal(false);
+  /** Range that suits what is drawn, and what it was computed for. */
+  const auto = useSignal<{ source: string; key: string; range: number; hasNegative: boolean } | null>(null);
+  const absmax = useSignal(true);
+  const hint = useSignal(false);
+  const hintTimer = useRef<ReturnType<typeof setTimeout> | null>(null);
   const settled = useRef<ReturnType<typeof setTimeout> | null>(null);
   const edition = scheme.value;
 
   const tiles = useMemo(() => new Tiles(source, () => requestDraw()), [source.name]);
   useEffect(() => () => tiles.stop(), [tiles]);
-  const end = chosenRange.value ?? range ?? 1;
+  const suited = auto.value?.source === source.name ? auto.value : null;
+  const end = chosenRange.value ?? suited?.range ?? 1;
   const mapping = useMemo<ColorMapping>(() => {
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = isDark();
     return {
       colours: colormap(dark),
       name: `${dark} ${end} ${absmax.value}`,
@@ -74,6 +117,7 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
     const places = draw(context, density, canvasSize.current, camera.current, source, tiles, mapping);
     tiles.request(places);
     const now = level(camera.current, source, density);
+    suit(places, now);
     const sampled = places.some((place) => place.level === now && tiles.get(place)?.exact === false);
     view.value = {
       camera: camera.current,
@@ -84,6 +128,18 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
       failure: tiles.failure,
     };
   };
+
+  /** Computes the color range for the drawn tiles, again at every level. */
+  function suit(places: Place[], now: number): void {
+    const isComplete = places.every((place) => tiles.get(place) !== null);
+    const key = `${now} ${absmax.value}`;
+    const known = auto.value?.source === source.name ? auto.value : null;
+    // Until all tiles are loaded, a range for the first ones must do.
+    if (known && (known.key === key || !isComplete)) return;
+    const drawn = places.filter((place) => place.level === now && tiles.get(place));
+    const found = contrast(drawn.length > 0 ? drawn : places, tiles, absmax.value);
+    if (found) auto.value = { source: source.name, key: isComplete ? key : "", ...found };
+  }
 
   /** Schedules one draw for the next animation frame. */
   function requestDraw(): void {
@@ -109,15 +165,28 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     const wheel = (event: WheelEvent) => {
+      // The wheel scrolls the page; a pinch on a touchpad arrives as Ctrl and wheel.
+      if (!event.ctrlKey && !event.metaKey && !document.fullscreenElement) {
+        hint.value = true;
+        if (hintTimer.current) clearTimeout(hintTimer.current);
+        hintTimer.current = setTimeout(() => (hint.value = false), 1200);
+        return;
+      }
       event.preventDefault();
       const pixels = event.deltaMode === 1 ? event.deltaY * 16 : event.deltaY;
       zoom(Math.exp(-pixels * 0.002), event.offsetX, event.offsetY);
     };
     // Only a listener that is not passive can prevent scrolling.
     element.addEventListener("wheel", wheel, { passive: false });
+    // One finger scrolls the page, two move the picture.
+    const touch = (event: TouchEvent) => {
+      if (event.touches.length > 1) event.preventDefault();
+    };
+    element.addEventListener("touchmove", touch, { passive: false });
     return () => {
       observer.disconnect();
       element.removeEventListener("wheel", wheel);
+      element.removeEventListener("touchmove", touch);
     };
   }, [source.name]);
   useEffect(() => {
@@ -127,6 +196,12 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
     requestDraw();
   }, [source.name]);
   useEffect(requestDraw, [mapping, tiles]);
+  const common = shared?.value ?? null;
+  useEffect(() => {
+    if (!common || !camera.current || formatted(common) === formatted(camera.current)) return;
+    camera.current = common;
+    requestDraw();
+  }, [common]);
   // The URL changed: back, or a link.
   useEffect(() => {
     const wanted = parsed(at);
@@ -138,6 +213,7 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
 
   function set(to: Camera): void {
     camera.current = bounded(to, source, canvasSize.current);
+    if (shared) shared.value = camera.current;
     requestDraw();
     if (settled.current) clearTimeout(settled.current);
     settled.current = setTimeout(() => camera.current && onMove?.(formatted(camera.current)), 300);
@@ -147,7 +223,9 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
   }
   function pan(x: number, y: number): void {
     const now = camera.current;
-    if (now) set({ ...now, column: now.column - x / now.scale, row: now.row - y / now.scale });
+    if (!now) return;
+    const per = pixels(now, source);
+    set({ ...now, column: now.column - x / per.x, row: now.row - y / per.y });
   }
 
   const pointers = useRef(new Map<number, { x: number; y: number }>());
@@ -165,14 +243,15 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
       return;
     }
     const [other] = [...pointers.current].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+    travelled.current += Math.hypot(now.x - before.x, now.y - before.y);
+    pointers.current.set(event.pointerId, now);
+    if (event.pointerType === "touch" && !other && !document.fullscreenElement) return;
     pan((now.x - before.x) / (other ? 2 : 1), (now.y - before.y) / (other ? 2 : 1));
     if (other) {
       const distance = (place: { x: number; y: number }) =>
         Math.max(8, Math.hypot(place.x - other.x, place.y - other.y));
       zoom(distance(now) / distance(before), (now.x + other.x) / 2, (now.y + other.y) / 2);
     }
-    travelled.current += Math.hypot(now.x - before.x, now.y - before.y);
-    pointers.current.set(event.pointerId, now);
   }
   function up(event: PointerEvent): void {
     pointers.current.delete(event.pointerId);
@@ -209,18 +288,20 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
       row: Math.min(source.rows - 1, Math.max(0, from.row + down)),
     };
     cursor.value = to;
-    const isOutside = (at: number, middle: number, length: number) =>
-      Math.abs(at + 0.5 - middle) * now.scale > length / 2 - now.scale;
+    const per = pixels(now, source);
+    const isOutside = (at: number, middle: number, per: number, length: number) =>
+      Math.abs(at + 0.5 - middle) * per > length / 2 - per;
     if (
-      isOutside(to.column, now.column, canvasSize.current.width) ||
-      isOutside(to.row, now.row, canvasSize.current.height)
+      isOutside(to.column, now.column, per.x, canvasSize.current.width) ||
+      isOutside(to.row, now.row, per.y, canvasSize.current.height)
     )
       set({ ...now, column: to.column, row: to.row });
     announcement.value = reading(to);
   }
 
   function reading(place: { column: number; row: number }): string {
-    const where = `row ${whole(place.row)}, column ${whole(place.column)}`;
+    const meaning = describe?.(place.row, place.column);
+    const where = `row ${whole(place.row)}, column ${whole(place.column)}${meaning ? ` (${meaning})` : ""}`;
     const exact = weight(tiles, place.column, place.row);
     if (exact !== null) return `${where}: ${significant(exact)}`;
     for (let up = Math.max(1, view.value?.level ?? 1); up < source.levels; up += 1) {
@@ -240,9 +321,19 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
 
   const now = view.value;
   const mark = cursor.value;
+  // A wide matrix that fits as a whole needs no room above and below.
+  const ratio = (source.columns * source.stretch.x) / (source.rows * source.stretch.y);
+  const isFlat = ratio > 1.2 && ratio < 5;
+  const hasNegative = suited?.hasNegative ?? true;
+  const per = now ? pixels(now.camera, source) : { x: 1, y: 1 };
+  const isLong = now !== null && fitted(source, now.size).scale > wholeMatrix(source, now.size).scale * 1.05;
+  const named = names && now && per.y >= NAMES ? visibleRange(now.camera, source, now.size).rows : null;
+  useEffect(() => {
+    if (named) names?.request(named.first, named.end);
+  }, [named?.first, named?.end]);
   const failure = now?.failure instanceof ApiError ? now.failure : null;
   return (
-    <figure class="heat">
+    <figure ref={figure} class="heat">
       <div class="heat-tools" role="group" aria-label="Heat map">
         <button type="button" onClick={() => zoom(1.6)} aria-label="Zoom in">
           +
@@ -253,9 +344,36 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
         <button type="button" onClick={() => set(fitted(source, canvasSize.current))}>
           Fit
         </button>
+        {isLong && (
+          <button type="button" onClick={() => set(wholeMatrix(source, canvasSize.current))}>
+            Whole
+          </button>
+        )}
         <button type="button" onClick={() => camera.current && set({ ...camera.current, scale: 1 })}>
           1:1
         </button>
+        <button
+          type="button"
+          title="Fit the color scale to what is visible"
+          onClick={() => {
+            chosenRange.value = null;
+            if (auto.value) auto.value = { ...auto.value, key: "" };
+            requestDraw();
+          }}
+        >
+          Auto contrast
+        </button>
+        <button
+          type="button"
+          onClick={() => canvas.current && savePicture(canvas.current, label, mapping, hasNegative)}
+        >
+          Save PNG
+        </button>
+        {document.fullscreenEnabled && (
+          <button type="button" onClick={() => void figure.current?.requestFullscreen()}>
+            Full screen
+          </button>
+        )}
         <div class="segments" role="group" aria-label="Aggregation">
           <button type="button" aria-pressed={!absmax.value} onClick={() => (absmax.value = false)}>
             Mean
@@ -267,7 +385,12 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
       </div>
       <div class="heat-frame">
         {now && <Rulers camera={now.camera} size={now.size} source={source} />}
-        <div class="heat-stage">
+        <div
+          class={`heat-stage${isFlat ? " flat" : ""}`}
+          style={
+            isFlat ? { aspectRatio: `${source.columns * source.stretch.x} / ${source.rows * source.stretch.y}` } : {}
+          }
+        >
           <canvas
             ref={canvas}
             class="heat-canvas"
@@ -284,18 +407,52 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
             onPointerLeave={() => (cursor.value = null)}
             onKeyDown={key}
           />
-          {mark && now && now.camera.scale >= 4 && (
-            <div
-              class="heat-cursor"
-              style={{
-                left: `${screen(mark.column, now.camera.column, now.camera, now.size.width)}px`,
-                top: `${screen(mark.row, now.camera.row, now.camera, now.size.height)}px`,
-                width: `${now.camera.scale}px`,
-                height: `${now.camera.scale}px`,
-              }}
-            />
+          {now &&
+            [
+              { place: picked ?? null, name: " picked" },
+              { place: mark, name: "" },
+            ].map(
+              ({ place, name }) =>
+                place &&
+                (name !== "" || Math.min(per.x, per.y) >= 4) && (
+                  <div
+                    key={name}
+                    class={`heat-cursor${name}`}
+                    style={{
+                      left: `${screen(place.column, now.camera.column, per.x, now.size.width) - grown(per.x) / 2}px`,
+                      top: `${screen(place.row, now.camera.row, per.y, now.size.height) - grown(per.y) / 2}px`,
+                      width: `${per.x + grown(per.x)}px`,
+                      height: `${per.y + grown(per.y)}px`,
+                    }}
+                  />
+                ),
+            )}
+          {named && now && (
+            <div class="heat-names" aria-hidden="true">
+              {Array.from({ length: named.end - named.first }, (_, i) => named.first + i).map((row) => (
+                <span key={row} style={{ top: `${screen(row + 0.5, now.camera.row, per.y, now.size.height)}px` }}>
+                  {names?.get(row)}
+                </span>
+              ))}
+            </div>
+          )}
+          {hint.value && (
+            <p class="heat-hint" aria-hidden="true">
+              Ctrl + scroll to zoom
+            </p>
           )}
         </div>
+        {isLong && now && (
+          <Minimap
+            source={source}
+            tiles={tiles}
+            camera={now.camera}
+            size={now.size}
+            mapping={mapping}
+            edition={now.missing}
+            onMove={set}
+          />
+        )}
       </div>
       <figcaption class="heat-caption">
         <p class="heat-reading">
@@ -303,9 +460,17 @@ export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
             ? reading(mark)
             : failure
               ? `${failure.message}`
-              : "Hover over a weight to read it; drag to pan, scroll to zoom"}
+              : coarse.matches
+                ? "Tap a weight to read it; two fingers move and zoom"
+                : "Hover over a weight to read it; drag to pan, Ctrl + scroll to zoom"}
         </p>
-        <Legend colours={mapping.colours} range={end} initial={range ?? 1} onRange={(to) => (chosenRange.value = to)} />
+        <Legend
+          colours={mapping.colours}
+          range={end}
+          initial={suited?.range ?? 1}
+          hasNegative={hasNegative}
+          onRange={(to) => (chosenRange.value = to)}
+        />
         <p class="heat-level faint">
           {now && (now.level === 0 ? "1 px = 1 weight" : `1 px = ${2 ** now.level}×${2 ** now.level} weights`)}
           {now?.sampled && ", sampled"}

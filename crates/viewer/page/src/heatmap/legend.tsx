@@ -11,21 +11,26 @@ export function Legend({
   colours,
   range,
   initial,
+  hasNegative,
   onRange,
 }: {
   colours: Uint32Array;
   range: number;
   initial: number;
+  /** Without negative values, the scale begins at 0. */
+  hasNegative: boolean;
   onRange: (range: number) => void;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
-    const image = new ImageData(STEPS + 1, 1);
-    new Uint32Array(image.data.buffer).set(colours.subarray(0, STEPS + 1));
+    const shown = hasNegative ? colours.subarray(0, STEPS + 1) : colours.subarray(STEPS / 2, STEPS + 1);
+    const image = new ImageData(shown.length, 1);
+    new Uint32Array(image.data.buffer).set(shown);
+    context.canvas.width = shown.length;
     context.putImageData(image, 0, 0);
-  }, [colours]);
+  }, [colours, hasNegative]);
   return (
     <div class="legend">
       <canvas
@@ -34,10 +39,10 @@ export function Legend({
         width={STEPS + 1}
         height={1}
         role="img"
-        aria-label={`Color scale from ${significant(-range)} through 0 to ${significant(range)}`}
+        aria-label={`Color scale from ${hasNegative ? `${significant(-range)} through 0` : "0"} to ${significant(range)}`}
       />
       <div class="legend-ticks" aria-hidden="true">
-        <span>{significant(-range)}</span>
+        {hasNegative && <span>{significant(-range)}</span>}
         <span>0</span>
         <span>{significant(range)}</span>
       </div>

@@ -1,5 +1,6 @@
 // Tile sources of the server: a tensor, a field of its blocks, a difference of two tensors.
 import { address, ApiError, request } from "../api/request";
+import { stretchOf } from "./camera";
 import { SIDE, type Source, type Tile } from "./tiles";
 
 /** Returns the number of mipmap levels; the last fits one tile. */
@@ -22,6 +23,8 @@ export function tensorSource(
     rows: tensor.rows,
     levels: levels(columns, tensor.rows),
     block: of ? 1 : tensor.block,
+    // The scale of a block is as wide as its weights, so that a map of scales has the shape of the matrix.
+    stretch: of ? { x: Math.max(1, tensor.block), y: 1 } : stretchOf(columns, tensor.rows),
     load: (level, x, y, stop) =>
       load(address(["models", model, "tensor", "tile"], { n: tensor.n, level, x, y, of }), stop),
   };
@@ -35,6 +38,7 @@ export function differenceSource(a: number, b: number, name: string, columns: nu
     rows,
     levels: levels(columns, rows),
     block: 1,
+    stretch: stretchOf(columns, rows),
     load: (level, x, y, stop) => load(address(["compare", a, b, "tile"], { name, level, x, y }), stop),
   };
 }

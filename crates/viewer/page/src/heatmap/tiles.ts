@@ -1,5 +1,7 @@
 // Tile cache: fetches visible tiles and cancels requests for tiles that are no longer visible.
 
+import type { Stretch } from "./camera";
+
 /** Width and height of a tile in pixels. */
 export const SIDE = 256;
 /** Concurrent requests: browsers open six connections per server. */
@@ -15,6 +17,14 @@ export interface Tile {
   exact: boolean;
 }
 
+/** Equal groups of rows or columns. */
+export interface Groups {
+  size: number;
+  /** Name of one, such as `head`, and of a row or column in it. */
+  name: string;
+  part: string;
+}
+
 /** Source of tiles. */
 export interface Source {
   /** Cache key. */
@@ -24,6 +34,13 @@ export interface Source {
   levels: number;
   /** Weights per block, for block borders; 1 for none. */
   block: number;
+  /** Relative width and height of a weight. */
+  stretch: Stretch;
+  /** Reading much is slow: no overview is loaded beside what is visible. */
+  remote?: boolean;
+  /** Equal groups of rows and of columns, such as attention heads. */
+  rowGroups?: Groups | null;
+  columnGroups?: Groups | null;
   load: (level: number, x: number, y: number, stop: AbortSignal) => Promise<Tile>;
 }
 

@@ -1,10 +1,11 @@
 // Details of a key: value, documentation, offset, bytes, editing.
 import { useSignal } from "@preact/signals";
-import { address } from "../api/request";
+import { address, get } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { KeyValue, Model } from "../api/types";
 import { bytes, hex, plural, visible, whole } from "../format";
 import { link } from "../route";
+import { Copy } from "../ui/copy";
 import { Loaded } from "../ui/states";
 import { RawBytes } from "../ui/raw-bytes";
 import { ArrayValue } from "./array";
@@ -48,19 +49,42 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
         </p>
       )}
       {value.default !== null && <p class="faint">Default: {value.default}</p>}
-      <h3>Value</h3>
+      <div class="section-head value-head">
+        <h3>Value</h3>
+        <Copy text={() => wholeValue(model, value)} label="Copy value" />
+      </div>
       {value.array ? (
         <ArrayValue model={model} value={value} />
       ) : value.string ? (
         <StringValue model={model} value={value} />
       ) : (
-        <p class="value-single">{value.text}</p>
+        <p class="value-single">
+          {value.text}
+          {value.label && <span class="chip value-label">{visible(value.label)}</span>}
+        </p>
       )}
-      {model.editable && <EditKey key={value.text} value={value} />}
+      {model.editable && <EditKey key={value.text} model={model} value={value} />}
       <h3>Bytes</h3>
       <RawBytes model={model} file={value.file} start={start} length={Math.min(end - start, 512)} of={end - start} />
     </article>
   );
+}
+
+/** Returns the whole value as text: a string as it is, an array as JSON with at most 100 000 elements. */
+async function wholeValue(model: Model, value: KeyValue): Promise<string> {
+  const page = (offset: number, limit: number) =>
+    get<KeyValue>(address(["models", model.id, "key"], { n: value.n, offset, limit }));
+  if (value.string) {
+    let text = "";
+    for (let offset = 0; offset < value.string.bytes; offset += PAGE)
+      text += (await page(offset, PAGE)).string?.text ?? "";
+    return text;
+  }
+  if (!value.array) return String(value.value ?? value.text);
+  const elements: unknown[] = [];
+  for (let offset = 0; offset < Math.min(100_000, value.array.total); offset += 1000)
+    elements.push(...((await page(offset, 1000)).array?.elements ?? []).map((element) => element.value));
+  return JSON.stringify(elements);
 }
 
 /** A string value in pages, since it may have megabytes. */

@@ -1,7 +1,8 @@
 // Metadata view: searchable list of keys, and details of the selected key.
+import { useSignal } from "@preact/signals";
 import { useCallback } from "preact/hooks";
 import { address, get } from "../api/request";
-import type { Key, Keys } from "../api/types";
+import type { Key, Keys, Model } from "../api/types";
 import { bytes, plural, visible, whole } from "../format";
 import { setParams } from "../route";
 import { ErrorMessage } from "../ui/states";
@@ -9,10 +10,12 @@ import { type PagedList, usePagedList } from "../ui/paged-list";
 import { Search } from "../ui/search";
 import { param, numberParam, type ViewProps } from "../ui/view";
 import { VirtualList } from "../ui/virtual-list";
-import { Changes } from "./changes";
+import { AddKey } from "./edit-key";
+import { changes, editsOf } from "./edits";
 import { KeyDetail } from "./key";
 
 export function Metadata({ model }: ViewProps) {
+  const adding = useSignal(false);
   const search = param("search");
   const key = numberParam("key");
   const load = useCallback(
@@ -28,10 +31,15 @@ export function Metadata({ model }: ViewProps) {
   const pages = usePagedList<Key>(`${model.id} ${search}`, load);
   return (
     <>
-      <div class="view-head">
+      <div class="view-head with-actions">
         <h1>Metadata</h1>
+        {model.editable && !adding.value && (
+          <button type="button" onClick={() => (adding.value = true)}>
+            Add key
+          </button>
+        )}
       </div>
-      <Changes model={model} />
+      {adding.value && <AddKey model={model} onClose={() => (adding.value = false)} />}
       <div class={`split${key !== null ? " has-detail" : ""}`}>
         <div class="split-list">
           <Search label="Search keys and values" value={search} onSearch={(search) => setParams({ search })} />
@@ -40,7 +48,7 @@ export function Metadata({ model }: ViewProps) {
               (search ? `${whole(pages.found)} of ${plural(pages.total, "key")}` : plural(pages.total, "key"))}
           </p>
           {pages.failure.value && <ErrorMessage failure={pages.failure.value} />}
-          <List pages={pages} selected={key} />
+          <List pages={pages} selected={key} model={model} />
         </div>
         <div class="split-detail">
           {key !== null ? (
@@ -59,7 +67,10 @@ export function Metadata({ model }: ViewProps) {
   );
 }
 
-function List({ pages, selected }: { pages: PagedList<Key>; selected: number | null }) {
+function List({ pages, selected, model }: { pages: PagedList<Key>; selected: number | null; model: Model }) {
+  const edits = editsOf(model.id);
+  // Components that read signals render again only for changed properties and signals.
+  pages.edition.value;
   const seen = useCallback((first: number, end: number) => pages.request(first, end), [pages]);
   // Without a search, the row of a key is its index.
   const place = selected !== null && pages.known ? rowOf(pages, selected) : null;
@@ -81,7 +92,10 @@ function List({ pages, selected }: { pages: PagedList<Key>; selected: number | n
         if (!key) return <span class="faint">…</span>;
         return (
           <>
-            <span class="key-name">{visible(key.name)}</span>
+            <span class="key-name">
+              {visible(key.name)}
+              {changes(edits, key.name) && <span class="badge edited">edited</span>}
+            </span>
             <span class="key-value">{brief(key)}</span>
           </>
         );
@@ -102,6 +116,6 @@ export function brief(key: Key): string {
     const type = key.element_type?.toLowerCase() ?? "element";
     return `array of ${type === "string" ? plural(key.count, type) : `${whole(key.count)} ${type}`}`;
   }
-  const text = visible(key.text);
+  const text = visible(key.text) + (key.label ? ` (${visible(key.label)})` : "");
   return key.text_bytes > 200 ? `${text.slice(0, 160)}… ${bytes(key.text_bytes)}` : text;
 }

@@ -26,8 +26,24 @@ const GROUPS: { name: string; fits: RegExp; search: string }[] = [
   { name: "output", fits: /^output|^cls/, search: "output" },
   { name: "attention", fits: /attn|cross/, search: "attn" },
   { name: "feed-forward", fits: /ffn|mlp/, search: "ffn" },
-  { name: "state space", fits: /ssm|time_mix|channel_mix|conv/, search: "" },
+  { name: "state space", fits: /ssm|time_mix|channel_mix|shortconv/, search: "" },
+  { name: "convolution", fits: /conv/, search: "conv" },
 ];
+
+/** Names of the parts of a model, by the prefix of their tensors. */
+const PARTS: Record<string, string> = {
+  enc: "encoder",
+  dec: "decoder",
+  v: "vision encoder",
+  a: "audio encoder",
+  mm: "multimodal projector",
+};
+
+/** Returns the part of a model that a layer belongs to, such as `decoder`; empty for the model itself. */
+export function partOf(tensor: Tensor): string {
+  const prefix = /^(.*?)\.?blk\.\d+\./.exec(tensor.name)?.[1] ?? "";
+  return PARTS[prefix] ?? prefix;
+}
 
 /** Returns the group name of a tensor. */
 export function group(tensor: Tensor): string {

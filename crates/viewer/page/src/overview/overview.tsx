@@ -9,6 +9,7 @@ import type { ViewProps } from "../ui/view";
 import { SummaryFacts } from "./summary";
 import { Findings } from "./findings";
 import { MemoryEstimate } from "./memory";
+import { Share } from "./share";
 import { Sizes } from "./sizes";
 
 export function Overview({ model }: ViewProps) {
@@ -21,9 +22,12 @@ export function Overview({ model }: ViewProps) {
   }, [known]);
   return (
     <>
-      <div class="view-head">
-        <h1>{summary.value?.name || modelName(model)}</h1>
-        <p class="source">{model.source}</p>
+      <div class="view-head with-actions">
+        <div>
+          <h1>{summary.value?.name || modelName(model)}</h1>
+          <p class="source">{model.source}</p>
+        </div>
+        {summary.value && <Share model={model} summary={summary.value} />}
       </div>
       {!model.readable && (
         <p class="problem" role="alert">
@@ -41,7 +45,9 @@ export function Overview({ model }: ViewProps) {
         <>
           <Findings model={model} />
           {model.readable && <Sizes model={model} />}
-          {summary.value?.context_length && <MemoryEstimate model={model} trained={summary.value.context_length} />}
+          {summary.value?.context_length && (
+            <MemoryEstimate model={model} summary={summary.value} trained={summary.value.context_length} />
+          )}
         </>
       ) : (
         <Loading />

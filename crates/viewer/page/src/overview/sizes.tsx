@@ -7,7 +7,7 @@ import { bytes, plural, share } from "../format";
 import { link } from "../route";
 import { Section, Loaded } from "../ui/states";
 import { typeColour } from "../ui/type-colour";
-import { type Group, groups, type TypeTotal, typeTotals } from "./groups";
+import { type Group, groups, partOf, type TypeTotal, typeTotals } from "./groups";
 
 export function Sizes({ model }: { model: Model }) {
   const tensors = useDocument<{ tensors: Tensor[] }>(`models/${model.id}/tensors`);
@@ -27,6 +27,17 @@ function Charts({ tensors, model }: { tensors: Tensor[]; model: Model }) {
     const found = groups(tensors);
     const types = typeTotals(tensors);
     return { found, types, total: types.reduce((sum, part) => sum + part.bytes, 0) };
+  }, [tensors]);
+  const parts = useMemo(() => {
+    const parts = new Map<string, Tensor[]>();
+    for (const tensor of tensors) {
+      if (tensor.block === null) continue;
+      const part = partOf(tensor);
+      const members = parts.get(part);
+      if (members) members.push(tensor);
+      else parts.set(part, [tensor]);
+    }
+    return [...parts].slice(0, 8);
   }, [tensors]);
   const max = Math.max(1, ...found.map((entry) => entry.bytes));
   return (
@@ -56,7 +67,9 @@ function Charts({ tensors, model }: { tensors: Tensor[]; model: Model }) {
         </table>
         <Types types={types} total={total} model={model} />
       </div>
-      <Layers tensors={tensors} model={model} />
+      {parts.map(([part, members]) => (
+        <Layers key={part} part={part} tensors={members} model={model} />
+      ))}
     </>
   );
 }
@@ -120,12 +133,14 @@ function Types({ types, total, model }: { types: TypeTotal[]; total: number; mod
 }
 
 /** Stacked bar of types for each layer. */
-function Layers({ tensors, model }: { tensors: Tensor[]; model: Model }) {
+function Layers({ part, tensors, model }: { part: string; tensors: Tensor[]; model: Model }) {
   const layers = useMemo(() => {
     const found = new Map<number, Tensor[]>();
     for (const tensor of tensors)
       if (tensor.block !== null) found.set(tensor.block, [...(found.get(tensor.block) ?? []), tensor]);
-    return [...found].sort(([a], [b]) => a - b).map(([number, members]) => ({ number, parts: typeTotals(members) }));
+    const prefix = /^(.*?)blk\./.exec(tensors[0]?.name ?? "")?.[1] ?? "";
+    const layer = ([number, members]: [number, Tensor[]]) => ({ number, prefix, parts: typeTotals(members) });
+    return [...found].sort(([a], [b]) => a - b).map(layer);
   }, [tensors]);
   // Many files have no layers; malicious ones may have thousands.
   if (layers.length < 2 || layers.length > 512) return null;
@@ -133,12 +148,12 @@ function Layers({ tensors, model }: { tensors: Tensor[]; model: Model }) {
   const max = Math.max(1, ...layers.map((layer) => sum(layer.parts)));
   return (
     <figure class="blocks">
-      <figcaption>Layers</figcaption>
+      <figcaption>{part === "" ? "Layers" : `Layers of the ${part}`}</figcaption>
       <ol class="blocks-row">
         {layers.map((layer) => (
           <li key={layer.number}>
             <a
-              href={link([model.id, "tensors"], { search: `blk.${layer.number}.` })}
+              href={link([model.id, "tensors"], { search: `${layer.prefix}blk.${layer.number}.*` })}
               aria-label={`Layer ${layer.number}: ${bytes(sum(layer.parts))}, ${layer.parts.map((part) => `${part.type} ${bytes(part.bytes)}`).join(", ")}`}
               title={`layer ${layer.number}: ${bytes(sum(layer.parts))}`}
             >

@@ -1,16 +1,23 @@
 // Summary of the model, like `gguf inspect`.
 import type { ComponentChildren } from "preact";
-import type { Model, Summary } from "../api/types";
+import { address } from "../api/request";
+import { useDocument } from "../api/resource";
+import type { Tensor } from "../api/tensor-types";
+import type { Keys, Model, Summary } from "../api/types";
 import { bytes, count, fixed, plural, whole } from "../format";
 import { link } from "../route";
+import { Term } from "../ui/term";
+import { isTerm } from "../ui/terms";
 
 export function SummaryFacts({ summary, model }: { summary: Summary; model: Model }) {
-  const facts = [...architecture(summary), ...tokenizer(summary, model), ...origin(summary)];
+  const isAdapter = summary.kind === "adapter";
+  const adapter = useAdapter(model, isAdapter);
+  const facts = [...adapter, ...architecture(summary), ...tokenizer(summary, model), ...origin(summary)];
   return (
     <section aria-label="Summary">
       <dl class="cards">
         <Card
-          name="parameters"
+          name={isAdapter ? "adapter parameters" : "parameters"}
           value={count(summary.parameters)}
           about={`in ${plural(summary.tensor_count, "tensor")}`}
         />
@@ -26,14 +33,14 @@ export function SummaryFacts({ summary, model }: { summary: Summary; model: Mode
           <Card
             name="vocabulary"
             value={whole(summary.tokenizer.tokens)}
-            about={`tokens, ${summary.tokenizer.model}${summary.tokenizer.pre ? ` (${summary.tokenizer.pre})` : ""}`}
+            about={`tokens${summary.tokenizer.model ? `, ${summary.tokenizer.model}` : ""}${summary.tokenizer.pre ? ` (${summary.tokenizer.pre})` : ""}`}
           />
         )}
       </dl>
       <dl class="facts">
         {facts.map(([name, value]) => (
           <div key={name}>
-            <dt>{name}</dt>
+            <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
             <dd>{value}</dd>
           </div>
         ))}
@@ -42,10 +49,34 @@ export function SummaryFacts({ summary, model }: { summary: Summary; model: Mode
   );
 }
 
+/** Returns what an adapter is: its rank and alpha, and the model that it changes. */
+function useAdapter(model: Model, isAdapter: boolean): Fact[] {
+  const keys = useDocument<Keys>(isAdapter ? address(["models", model.id, "keys"], { limit: 200 }) : null);
+  const tensors = useDocument<{ tensors: Tensor[] }>(isAdapter ? `models/${model.id}/tensors` : null);
+  if (!keys.value || !tensors.value) return [];
+  const value = (name: string) => keys.value?.keys.find((key) => key.name === name)?.value ?? null;
+  const halves = tensors.value.tensors.filter(({ name }) => name.endsWith(".lora_a"));
+  const ranks = [...new Set(halves.map(({ shape }) => shape[1] ?? 1))].sort((a, b) => a - b);
+  const alpha = value("adapter.lora.alpha");
+  const targets = [...new Set(halves.map(({ kind }) => kind.replace(/(\.weight)?\.lora_a$/, "")))];
+  const base = value("general.base_model.0.name");
+  const facts: Fact[] = [
+    ["adapter", `${String(value("adapter.type") ?? "unknown")}, changes ${plural(halves.length, "tensor")}`],
+  ];
+  if (ranks.length > 0)
+    facts.push([
+      "rank",
+      `${ranks.join(", ")}${typeof alpha === "number" ? `; alpha ${alpha}, scale ${ranks.map((rank) => fixed(alpha / rank, 2)).join(", ")}` : ""}`,
+    ]);
+  if (targets.length > 0) facts.push(["target modules", targets.join(", ")]);
+  facts.push(["base model", base === null ? "not stated" : String(base)]);
+  return facts;
+}
+
 function Card({ name, value, about }: { name: string; value: string; about: string }) {
   return (
     <div class="card">
-      <dt>{name}</dt>
+      <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
       <dd>
         <span class="card-value">{value}</span> <span class="card-about">{about}</span>
       </dd>
@@ -62,11 +93,15 @@ function architecture(summary: Summary): Fact[] {
   const parts = [
     summary.block_count !== null && plural(summary.block_count, "layer"),
     summary.embedding_length !== null && `embedding length ${whole(summary.embedding_length)}`,
-    list(summary.feed_forward_length) !== null && `feed-forward length ${list(summary.feed_forward_length)}`,
+    list(summary.feed_forward_length) !== null &&
+      list(summary.feed_forward_length) !== "0" &&
+      `feed-forward length ${list(summary.feed_forward_length)}`,
   ].filter(Boolean);
   facts.push(["architecture", `${summary.architecture ?? "unknown"}${parts.length ? `: ${parts.join(", ")}` : ""}`]);
+  if (summary.kind !== null && summary.kind !== "model") facts.unshift(["kind", summary.kind]);
   const heads = list(summary.head_count);
-  if (heads !== null) {
+  // Models without attention, such as Mamba, have 0 heads.
+  if (heads !== null && heads !== "0") {
     const kv = list(summary.head_count_kv);
     facts.push([
       "attention",

@@ -2,12 +2,16 @@
 import { useId } from "preact/hooks";
 import type { Block } from "../api/tensor-types";
 import { exact, significant, whole } from "../format";
-import { useNarrow } from "../ui/narrow";
+import { useWidth } from "../ui/width";
 import type { Mark } from "./block";
+
+/** Pixels that the longest formatted weight needs. */
+const WEIGHT_WIDTH = 74;
 
 export function BlockWeights({ block, mark, onMark }: { block: Block; mark: Mark; onMark: (mark: Mark) => void }) {
   const id = useId();
-  const across = useNarrow() ? 4 : 8;
+  const { element, width } = useWidth<HTMLDivElement>();
+  const across = width >= 8 * WEIGHT_WIDTH ? 8 : width >= 4 * WEIGHT_WIDTH ? 4 : 2;
   const at = mark !== null && "weight" in mark ? mark.weight : null;
   const uses = (weight: Block["weights"][number]) =>
     mark !== null &&
@@ -30,6 +34,7 @@ export function BlockWeights({ block, mark, onMark }: { block: Block; mark: Mark
     <section aria-labelledby={`${id}-title`}>
       <h3 id={`${id}-title`}>Weights</h3>
       <div
+        ref={element}
         class="weights"
         role="listbox"
         aria-labelledby={`${id}-title`}

@@ -6,6 +6,7 @@ import type { Tensor, TensorFacts } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { bytes, count, fixed, hex, shape, visible, whole } from "../format";
 import { setParams, link } from "../route";
+import { Copy } from "../ui/copy";
 import { Loaded } from "../ui/states";
 import { Tabs } from "../ui/tabs";
 import { bits, typeColour } from "../ui/type-colour";
@@ -13,6 +14,7 @@ import { param } from "../ui/view";
 import { BlockView } from "./block";
 import { ErrorView } from "./quantization-error";
 import { StatisticsView } from "./statistics";
+import { Truncated } from "./truncated";
 import { Values } from "./values";
 
 export function TensorDetail({ model, tensor }: { model: Model; tensor: Tensor }) {
@@ -34,6 +36,7 @@ export function TensorDetail({ model, tensor }: { model: Model; tensor: Tensor }
           {tensor.bytes !== null && `, ${fixed(bits(tensor), 2)} bits per weight`}
         </span>
         <a href={link([model.id, "file"], { file: tensor.file, offset: tensor.offset })}>byte {hex(tensor.offset)}</a>
+        <Copy text={tensor.name} label="Copy name" />
       </p>
       <Loaded
         resource={facts}
@@ -67,6 +70,7 @@ function TensorTabs({ model, tensor }: { model: Model; tensor: TensorFacts }) {
       </p>
     );
   }
+  if (tensor.missing_bytes > 0) return <Truncated tensor={tensor} />;
   if (tensor.rows === 0 || tensor.columns === 0) return <p class="nothing">The tensor is empty.</p>;
   return (
     <Tabs

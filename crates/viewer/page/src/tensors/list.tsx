@@ -1,6 +1,6 @@
 // List of tensors with filters and sort order.
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Tensor } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { bytes, plural, shape, visible } from "../format";
@@ -17,6 +17,11 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
   const sort = query.get("sort") ?? "tree";
   const order = ORDERS.find(({ name }) => name === sort)?.name ?? "tree";
   const toggled = useSignal<ReadonlySet<string>>(new Set(initiallyOpen(tensors, selected)));
+  // A tensor that was reached by a link is shown in the tree.
+  useEffect(() => {
+    const closed = initiallyOpen(tensors, selected).filter((path) => !toggled.value.has(path));
+    if (selected !== null && closed.length > 0) toggled.value = new Set([...toggled.value, ...closed]);
+  }, [selected, tensors]);
   const types = useMemo(() => [...new Set(tensors.map((tensor) => tensor.type))].sort(), [tensors]);
   const found = useMemo(() => filtered(tensors, search, type), [tensors, search, type]);
   const searching = search !== "" || type !== "";
@@ -74,6 +79,14 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
         {searching ? `${found.length} of ${plural(tensors.length, "tensor")}` : plural(tensors.length, "tensor")},{" "}
         {bytes(found.reduce((sum, tensor) => sum + (tensor.bytes ?? 0), 0))}
       </p>
+      {found.length === 0 && (
+        <p class="nothing">
+          No tensor fits.{" "}
+          <button type="button" onClick={() => setParams({ search: null, type: null })}>
+            Clear filter
+          </button>
+        </p>
+      )}
       <VirtualList
         class="tensor-rows"
         label="Tensors"
@@ -126,6 +139,11 @@ function RowCells({ row }: { row: Row | undefined }) {
         )}
       </span>
       <span role="gridcell" class="number">
+        {row.missing && (
+          <span class="badge error" title="The file is truncated: data is missing">
+            cut
+          </span>
+        )}{" "}
         {tensor && tensor.bytes === null ? "?" : bytes(row.bytes)}
       </span>
     </>

@@ -4,8 +4,10 @@ import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { Statistics, TensorFacts } from "../api/tensor-types";
 import type { Model } from "../api/types";
-import { significant, whole } from "../format";
+import { share, significant, whole } from "../format";
 import { Loaded, Loading } from "../ui/states";
+import { Term } from "../ui/term";
+import { isTerm } from "../ui/terms";
 import { ProfilePlot } from "./profile";
 import { HistogramPlot } from "./histogram";
 import { Outliers } from "./outliers";
@@ -40,23 +42,29 @@ export function StatisticsView({ model, tensor }: { model: Model; tensor: Tensor
 }
 
 function Figures({ data }: { data: Statistics }) {
+  const about = data.exact ? "" : "≈ ";
   const facts: [string, string][] = [
     ["values", whole(data.count)],
-    ["zeros", whole(data.zeros)],
-    ["mean", significant(data.mean)],
-    ["std dev", significant(data.stddev)],
-    ["min", significant(data.min)],
-    ["max", significant(data.max)],
+    ["zeros", part(data.zeros, data)],
+    ["mean", about + significant(data.mean)],
+    ["std dev", about + significant(data.stddev)],
+    ["min", data.exact ? significant(data.min) : `≤ ${significant(data.min)}`],
+    ["max", data.exact ? significant(data.max) : `≥ ${significant(data.max)}`],
   ];
-  if (data.nan + data.infinite > 0) facts.push(["NaN", whole(data.nan)], ["inf", whole(data.infinite)]);
+  if (data.nan + data.infinite > 0) facts.push(["NaN", part(data.nan, data)], ["inf", part(data.infinite, data)]);
   return (
     <dl class="figures">
       {facts.map(([name, value]) => (
         <div key={name} data-figure={name}>
-          <dt>{name}</dt>
+          <dt>{isTerm(name) ? <Term name={name} /> : name}</dt>
           <dd>{value}</dd>
         </div>
       ))}
     </dl>
   );
+}
+
+/** Formats a count of values; that of a sample as its share. */
+function part(count: number, { exact, read }: Statistics): string {
+  return exact ? whole(count) : `≈ ${share(count, read)}`;
 }

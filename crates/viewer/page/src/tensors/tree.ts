@@ -2,6 +2,7 @@
 import type { Tensor } from "../api/tensor-types";
 import { group } from "../overview/groups";
 import { bits } from "../ui/type-colour";
+import { matches } from "./names";
 
 /** A tensor, or a branch that contains tensors. */
 export interface Row {
@@ -13,6 +14,8 @@ export interface Row {
   open: boolean;
   tensors: number;
   bytes: number;
+  /** Whether a truncated file lacks data. */
+  missing: boolean;
 }
 
 export type Order = "tree" | "file" | "name" | "size" | "bits" | "type";
@@ -33,25 +36,9 @@ function compareNames(a: string, b: string): number {
   return collator.compare(a, b);
 }
 
-/** Returns tensors whose name contains all words, and of a type if given. */
+/** Returns tensors whose name matches a search, and of a type if given. */
 export function filtered(tensors: Tensor[], search: string, type: string): Tensor[] {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  return tensors.filter(
-    (tensor) =>
-      (type === "" || tensor.type === type) && words.every((word) => matches(tensor.name.toLowerCase(), word)),
-  );
-}
-
-/** Matches a substring, or a glob with `*` and `?` against the whole name, like `gguf inspect --tensors`. */
-function matches(name: string, word: string): boolean {
-  if (!/[*?]/.test(word)) return name.includes(word);
-  // Collapse runs of `*` to avoid catastrophic backtracking.
-  const pattern = word
-    .replace(/\*+/g, "*")
-    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".");
-  return new RegExp(`^${pattern}$`, "s").test(name);
+  return tensors.filter((tensor) => (type === "" || tensor.type === type) && matches(tensor.name, search));
 }
 
 /** Returns the visible rows. `opened` has the paths of open layers; `all` opens every branch. */
@@ -95,12 +82,14 @@ function groupRows(layer: string, tensors: Tensor[], opened: ReadonlySet<string>
 }
 
 function leaf(tensor: Tensor, name: string, level: number): Row {
-  return { name, path: "", level, tensor, open: false, tensors: 1, bytes: tensor.bytes ?? 0 };
+  const missing = tensor.missing_bytes > 0;
+  return { name, path: "", level, tensor, open: false, tensors: 1, bytes: tensor.bytes ?? 0, missing };
 }
 
 function branch(name: string, path: string, level: number, members: Tensor[], open: boolean): Row {
   const bytes = members.reduce((sum, tensor) => sum + (tensor.bytes ?? 0), 0);
-  return { name, path, level, tensor: null, open, tensors: members.length, bytes };
+  const missing = members.some((tensor) => tensor.missing_bytes > 0);
+  return { name, path, level, tensor: null, open, tensors: members.length, bytes, missing };
 }
 
 function sorted(tensors: Tensor[], order: Order): Tensor[] {

@@ -10,7 +10,11 @@ import { tensorSource } from "../heatmap/source";
 import { setParams, link } from "../route";
 import { Loaded } from "../ui/states";
 import { param, numberParam } from "../ui/view";
-import { useColorRange } from "./color-range";
+import { useAxes } from "./axes";
+import { VectorPlot } from "./vector";
+
+/** Longest vector that is drawn as a chart. */
+const MAX_VECTOR = 65_536;
 
 /** Size of the table of values. */
 const COLUMNS = 8;
@@ -18,11 +22,16 @@ const ROWS = 4;
 
 export function Values({ model, tensor }: { model: Model; tensor: TensorFacts }) {
   const of = tensor.layout?.scales.includes(param("of")) ? param("of") : "";
+  const axes = useAxes(model, tensor);
   const source = useMemo(
-    () => tensorSource(model.id, { ...tensor, block: tensor.block_weights }, of),
-    [model.id, tensor.n, of],
+    () => ({
+      ...tensorSource(model.id, { ...tensor, block: tensor.block_weights }, of),
+      remote: model.remote,
+      rowGroups: axes.rows,
+      columnGroups: of ? null : axes.columns,
+    }),
+    [model.id, tensor.n, of, axes.rows, axes.columns],
   );
-  const range = useColorRange(source);
   const row = numberParam("row");
   const column = numberParam("column");
   return (
@@ -41,14 +50,24 @@ export function Values({ model, tensor }: { model: Model; tensor: TensorFacts })
           ))}
         </div>
       )}
-      <Heatmap
-        source={source}
-        label={`${visible(tensor.name)}: ${whole(source.rows)} rows x ${whole(source.columns)} columns`}
-        range={range}
-        at={param("at") || null}
-        onMove={(at) => setParams({ at })}
-        onPick={(row, column) => setParams(of ? { row, column: column * tensor.block_weights } : { row, column })}
-      />
+      {tensor.rows === 1 && tensor.columns <= MAX_VECTOR && of === "" ? (
+        <VectorPlot model={model} tensor={tensor} onPick={(column) => setParams({ row: 0, column })} />
+      ) : (
+        <Heatmap
+          source={source}
+          label={`${visible(tensor.name)}${of ? `, scale ${of}` : ""}: ${whole(source.rows)} rows × ${whole(source.columns)} columns`}
+          at={param("at") || null}
+          picked={
+            row !== null && column !== null
+              ? { row, column: of ? Math.floor(column / Math.max(1, tensor.block_weights)) : column }
+              : null
+          }
+          describe={(row, column) => axes.describe(row, of ? column * tensor.block_weights : column)}
+          names={axes.names}
+          onMove={(at) => setParams({ at })}
+          onPick={(row, column) => setParams(of ? { row, column: column * tensor.block_weights } : { row, column })}
+        />
+      )}
       {row !== null && column !== null && row < tensor.rows && column < tensor.columns && (
         <Neighborhood model={model} tensor={tensor} row={row} column={column} />
       )}

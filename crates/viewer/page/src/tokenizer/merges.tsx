@@ -44,6 +44,13 @@ export function Merges({ model }: { model: Model }) {
         count={pages.found}
         height={32}
         onSeen={seen}
+        head={
+          <div class="merge-head" aria-hidden="true">
+            <span>rank</span>
+            <span>pair</span>
+            <span>token, id</span>
+          </div>
+        }
         render={(index) => {
           const merge = pages.at(index);
           if (!merge)

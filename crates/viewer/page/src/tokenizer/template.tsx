@@ -5,11 +5,15 @@ import { post } from "../api/request";
 import { useRequest, useDocument } from "../api/resource";
 import type { Message, Templates } from "../api/token-types";
 import type { Model } from "../api/types";
+import { editsOf, stage, withKey } from "../metadata/edits";
 import { link } from "../route";
+import { Copy } from "../ui/copy";
 import { Empty, ErrorMessage, Loaded } from "../ui/states";
 import { Messages } from "./messages";
 import { Rendered } from "./rendered";
 import { Source } from "./template-source";
+
+const TEMPLATE_KEY = "tokenizer.chat_template";
 
 const SAMPLE: Message[] = [
   { role: "system", content: "You are a helpful assistant." },
@@ -110,10 +114,26 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
             </select>
           )}
           <div class="buttons">
+            {source.value !== null && model.editable && (
+              <button
+                type="button"
+                class="primary"
+                disabled={error !== null}
+                onClick={() => {
+                  const key = `${TEMPLATE_KEY}${template?.name ? `.${template.name}` : ""}`;
+                  stage(model.id, withKey(editsOf(model.id), key, { value: source.value ?? "", type: "str" }));
+                }}
+              >
+                Stage this template
+              </button>
+            )}
             {source.value !== null && (
               <button type="button" onClick={() => (source.value = null)}>
                 Reset to the model's template
               </button>
+            )}
+            {(source.value ?? template?.text) && (
+              <Copy text={source.value ?? template?.text ?? ""} label="Copy template" />
             )}
             {template && <a href={link([model.id, "metadata"], { key: template.key_n })}>key</a>}
           </div>

@@ -16,7 +16,9 @@ export function TokenizeView({ model }: { model: Model }) {
   const addSpecial = useSignal(true);
   const parseSpecial = useSignal(true);
   const others = (models.value?.models ?? []).filter((entry) => entry.readable && entry.id !== model.id);
-  const other = others.find((entry) => entry.id === numberParam("beside"));
+  // With two models, they stand side by side.
+  const beside = param("beside") === "" && others.length === 1 ? others[0]?.id : numberParam("beside");
+  const other = others.find((entry) => entry.id === beside);
   useEffect(() => {
     const timer = setTimeout(() => {
       submitted.value = text.value;
@@ -57,8 +59,8 @@ export function TokenizeView({ model }: { model: Model }) {
         {others.length > 0 && (
           <label class="check">
             Compare with
-            <select value={other?.id ?? ""} onChange={(event) => setParams({ beside: event.currentTarget.value })}>
-              <option value="">none</option>
+            <select value={other?.id ?? "none"} onChange={(event) => setParams({ beside: event.currentTarget.value })}>
+              <option value="none">none</option>
               {others.map((entry) => (
                 <option key={entry.id} value={entry.id}>
                   {modelName(entry)}

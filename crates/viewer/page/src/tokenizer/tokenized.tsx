@@ -7,6 +7,7 @@ import type { Tokenized } from "../api/token-types";
 import type { Model } from "../api/types";
 import { plural, whole } from "../format";
 import { modelName } from "../ui/model-name";
+import { Copy } from "../ui/copy";
 import { Loaded } from "../ui/states";
 import { wordOf } from "./merge-forest";
 import { MergeTree } from "./merge-tree";
@@ -83,7 +84,12 @@ function Tokens({ value, request }: { value: Tokenized; request: Props["request"
             class={`piece-box tint-${i % 4}${piece.type === "control" ? " control" : ""}${i === at ? " chosen" : ""}`}
             onClick={() => (chosen.value = i)}
           >
-            <TokenText text={piece.stands_for === "" ? piece.text : piece.stands_for} />
+            {piece.stands_for.includes("\ufffd") ? (
+              // A part of a character has bytes, but no text.
+              <code class="piece">{spaced(piece.hex).toUpperCase()}</code>
+            ) : (
+              <TokenText text={piece.stands_for === "" ? piece.text : piece.stands_for} />
+            )}
             <span class="piece-id">{piece.id}</span>
           </span>
         ))}
@@ -105,6 +111,7 @@ function Tokens({ value, request }: { value: Tokenized; request: Props["request"
       )}
       <details class="ids">
         <summary>Token IDs</summary>
+        <Copy text={JSON.stringify(value.ids)} label="Copy IDs" />
         <p class="ids-text">[{value.ids.join(", ")}]</p>
       </details>
     </>

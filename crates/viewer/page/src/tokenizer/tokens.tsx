@@ -4,7 +4,7 @@ import { address, get } from "../api/request";
 import type { Token, TokenizerFacts, Tokens as TokensPage } from "../api/token-types";
 import type { Model } from "../api/types";
 import { significant, whole } from "../format";
-import { setParams } from "../route";
+import { link, navigate, setParams } from "../route";
 import { ErrorMessage } from "../ui/states";
 import { usePagedList } from "../ui/paged-list";
 import { Search } from "../ui/search";
@@ -55,6 +55,18 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
         count={pages.found}
         height={32}
         onSeen={seen}
+        onChoose={(index) => {
+          const token = pages.at(index);
+          // The row of the token in the embedding.
+          if (token)
+            navigate(
+              link([model.id, "tensors", "token_embd.weight"], {
+                row: token.id,
+                column: 0,
+                at: `12,${token.id + 0.5},20`,
+              }),
+            );
+        }}
         head={
           <div class="token-head" aria-hidden="true">
             <span>id</span>
@@ -62,7 +74,7 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
             <span>decodes to</span>
             <span>bytes</span>
             <span>type</span>
-            {facts.has_scores && <span>score</span>}
+            {facts.has_scores && <span class="number">score</span>}
           </div>
         }
         render={(index) => <Row token={pages.at(index)} scores={facts.has_scores} />}

@@ -25,7 +25,7 @@ export function HexLines({ bytes, start, spans, across, marked, onMark }: Props)
     lines.push(
       <div key={at} class="hex-line">
         <span class="hex-at">{at.toString(16).padStart(width, "0")}</span>
-        <span class="hex-bytes">
+        <span class="hex-bytes" style={{ minWidth: `${3 * across}ch` }}>
           {before > 0 && <span class="hex-empty">{"   ".repeat(before)}</span>}
           {runs.map((run) => (
             <Run

@@ -1,6 +1,6 @@
 // A long list that is loaded in pages as they become visible.
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { reloads } from "../api/status";
 import { ApiError } from "../api/request";
 
@@ -79,5 +79,9 @@ export function usePagedList<T>(key: string, load: Load<T>): PagedList<T> {
   }, [pages]);
   // Subscribe the component to new pages.
   pages.edition.value;
-  return pages;
+  pages.failure.value;
+  // The previous list stays until the first page of the new one is there.
+  const shown = useRef(pages);
+  if (pages.known || pages.failure.value) shown.current = pages;
+  return shown.current;
 }

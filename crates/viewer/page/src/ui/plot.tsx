@@ -1,14 +1,8 @@
 // Plots drawn by uPlot. `label` is the accessible description.
-import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { significant, whole } from "../format";
-
-/** Increases when the color scheme changes, so that canvases are redrawn. */
-export const scheme = signal(0);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  scheme.value += 1;
-});
+import { scheme } from "./theme";
 
 /** Returns the value of a CSS colour variable. */
 export function colour(name: string): string {
@@ -83,7 +77,7 @@ function options(props: Props, width: number, height: number, plotter: typeof uP
     font: "12px system-ui, sans-serif",
   };
   const number = (is: boolean | undefined) => (value: number | null) =>
-    value === null ? "" : is ? whole(value) : significant(value);
+    value === null ? "–" : is ? whole(value) : significant(value);
   const label = (is: boolean | undefined) => (_: uPlot, values: (number | null)[]) =>
     values.map((value) => (value === null ? "" : is ? whole(value) : short(value)));
   return {
@@ -94,7 +88,7 @@ function options(props: Props, width: number, height: number, plotter: typeof uP
     scales: { x: { time: false }, y: { distr: props.logarithmic ? 3 : 1 } },
     axes: [
       { ...axis, values: label(props.xWhole) as uPlot.Axis.Values },
-      { ...axis, size: 58, values: label(props.yWhole) as uPlot.Axis.Values },
+      { ...axis, size: 78, values: label(props.yWhole) as uPlot.Axis.Values },
     ],
     series: [
       { label: props.xName, value: (_, value) => number(props.xWhole)(value) },

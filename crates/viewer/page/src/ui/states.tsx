@@ -7,7 +7,14 @@ import type { ApiError } from "../api/request";
 export function ErrorMessage({ failure }: { failure: ApiError }) {
   return (
     <div class="problem" role="alert">
-      <p class="problem-what">{failure.message}</p>
+      <p class="problem-what">
+        {[failure.detail.key, failure.detail.tensor].map(
+          (name) =>
+            typeof name === "string" &&
+            !failure.message.includes(name) && <code key={name}>{name.slice(0, 120)}: </code>,
+        )}
+        {failure.message}
+      </p>
       {failure.help && <p>{failure.help}</p>}
       <p class="faint">
         <code>{failure.code}</code>

@@ -122,7 +122,7 @@ export function VirtualList(props: Props) {
   }
   const seen = active.value >= first && active.value < end;
   return (
-    <div class={`virtual ${props.class ?? ""}`}>
+    <div class={`virtual ${props.onChoose ? "choosable " : ""}${props.class ?? ""}`}>
       {props.head}
       <div
         ref={box}

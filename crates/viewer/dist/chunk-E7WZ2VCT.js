@@ -1,0 +1,1 @@
+import{g as o,i as l,m as n}from"./chunk-VTXOO733.js";function f({label:r,onClose:t,children:i}){let e=l(null);return o(()=>{e.current?.showModal()},[]),n("dialog",{ref:e,"aria-label":r,onClose:t,onClick:a=>{a.target===e.current&&e.current?.close()},children:i})}export{f as a};

@@ -1,0 +1,1 @@
+var e=[[2.2,"bits-1"],[3.3,"bits-2"],[3.9,"bits-3"],[5.05,"bits-4"],[6.2,"bits-5"],[7.5,"bits-6"],[9.5,"bits-7"],[17,"bits-8"]];function s(t){return`var(--${e.find(([r])=>t<=r)?.[1]??"bits-9"})`}function b(t){return t.parameters>0?(t.bytes??0)*8/t.parameters:0}export{s as a,b};

@@ -1,0 +1,1 @@
+function a(n,o,e){let t=document.createElement("a");t.href=URL.createObjectURL(n);let c=o.replace(/[^\p{L}\p{N}._-]+/gu,"-").replace(/^-+|-+$/g,"");t.download=`${c.slice(0,120)||"gguf"}.${e}`,t.click(),setTimeout(()=>URL.revokeObjectURL(t.href),1e4)}function i(n,o){n.toBlob(e=>e&&a(e,o,"png"),"image/png")}export{a,i as b};
