@@ -18,6 +18,12 @@ const WEIGHT: f64 = 0.3;
 /// Share of earlier drafts in the acceptance rate that a further draft leaves.
 const DECAY: f64 = 0.9;
 
+/// Runs without drafted tokens before the first draft: the first ones repack weights, and take longer.
+const WARM_UP: usize = 8;
+
+/// Runs after which the time of one without drafted tokens is measured again.
+const INTERVAL: usize = 16;
+
 /// Accepted and refused tokens that a new rate starts with.
 const PRIOR: (f64, f64) = (1.0, 1.0);
 
@@ -32,6 +38,10 @@ pub struct PromptLookup {
     refused: f64,
     /// Seconds of a run with each number of drafted tokens; 0 if it was not measured.
     seconds: [f64; MAX_DRAFT + 1],
+    /// Runs since the last one without drafted tokens.
+    since_plain: usize,
+    /// Runs without drafted tokens.
+    plain: usize,
 }
 
 impl PromptLookup {
@@ -64,6 +74,14 @@ impl PromptLookup {
     pub fn record(&mut self, drafted: usize, accepted: usize, time: Duration) {
         let Some(seconds) = self.seconds.get_mut(drafted) else { return };
         let time = time.as_secs_f64();
+        if drafted == 0 {
+            (self.plain, self.since_plain) = (self.plain + 1, 0);
+            if self.plain < WARM_UP {
+                return;
+            }
+        } else {
+            self.since_plain += 1;
+        }
         *seconds = if *seconds == 0.0 { time } else { *seconds + WEIGHT * (time - *seconds) };
         if drafted > 0 {
             self.accepted = self.accepted * DECAY + accepted as f64;
@@ -74,7 +92,7 @@ impl PromptLookup {
     /// Returns the number of drafted tokens with most tokens per second.
     fn best_len(&self) -> usize {
         let alone = self.seconds[0];
-        if alone == 0.0 {
+        if alone == 0.0 || self.since_plain >= INTERVAL {
             return 0;
         }
         let (accepted, refused) = (self.accepted + PRIOR.0, self.refused + PRIOR.1);
@@ -101,7 +119,7 @@ mod tests {
     fn after(ids: &[u32]) -> PromptLookup {
         let mut lookup = PromptLookup::default();
         ids.iter().for_each(|id| lookup.push(*id));
-        lookup.record(0, 0, Duration::from_millis(10));
+        (0..WARM_UP).for_each(|_| lookup.record(0, 0, Duration::from_millis(10)));
         lookup
     }
 
@@ -123,6 +141,7 @@ mod tests {
         assert_eq!(lookup.draft(MAX_DRAFT), [3, 4]);
         for _ in 0..20 {
             lookup.record(2, 0, Duration::from_millis(13));
+            lookup.record(0, 0, Duration::from_millis(10));
         }
         assert_eq!(lookup.draft(MAX_DRAFT), [0; 0]);
         // They are tried again.
@@ -131,8 +150,14 @@ mod tests {
         // A run that takes twice as long needs more accepted tokens.
         let mut slow = after(&[1, 2, 3, 4, 1, 2]);
         for len in 1..=MAX_DRAFT {
-            slow.record(len, 0, Duration::from_millis(10 + 10 * len as u64));
+            slow.record(len, len, Duration::from_millis(10 + 11 * len as u64));
         }
         assert_eq!(slow.draft(MAX_DRAFT), [0; 0]);
+        // The time without drafted tokens is measured now and then.
+        let mut right = after(&[1, 2, 3, 4, 1, 2]);
+        (0..INTERVAL).for_each(|_| right.record(2, 2, Duration::from_millis(11)));
+        assert_eq!(right.draft(MAX_DRAFT), [0; 0]);
+        right.record(0, 0, Duration::from_millis(10));
+        assert!(!right.draft(MAX_DRAFT).is_empty());
     }
 }
