@@ -163,8 +163,7 @@ impl From<Cache> for CacheType {
 
 /// Returns the context length that the model was trained with.
 pub fn trained_context(metadata: &Metadata) -> Option<usize> {
-    let architecture = metadata.architecture()?;
-    usize::try_from(metadata.u64(&format!("{architecture}.context_length"))?).ok()
+    usize::try_from(gguf_runtime::memory_estimate::trained_context(metadata)?).ok()
 }
 
 /// Warns if a context is longer than the model was trained with.

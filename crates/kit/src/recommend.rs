@@ -16,6 +16,7 @@ use gguf_recommend::{planned_model, recommend as compare};
 use gguf_remote::{Cache, Location, RemoteOptions, RepositoryFiles};
 use gguf_report::card::{CardFile, CardModel};
 use gguf_runtime::machine;
+pub use gguf_runtime::machine::available_memory;
 use gguf_store::{AtomicFile, Existing, Model, Overwrite, Progress};
 use serde::{Deserialize, Serialize};
 
@@ -72,11 +73,6 @@ pub fn recommend(
         Record::write(&path, speed);
     }
     Ok(recommendation)
-}
-
-/// Returns the memory that programs can use now, in bytes; `None` if the system does not tell it.
-pub fn available_memory() -> Option<u64> {
-    machine::available_memory()
 }
 
 fn candidates(source: &str, progress: &dyn Progress) -> Result<Vec<Candidate>, Error> {

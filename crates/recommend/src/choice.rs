@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use gguf::{Error, Metadata};
+use gguf::Error;
 use gguf_graph::{Graph, OutputKind};
 use gguf_runtime::CacheType;
-use gguf_runtime::memory_estimate::{MemoryEstimate, MemoryOptions};
+use gguf_runtime::memory_estimate::{MemoryEstimate, MemoryOptions, trained_context};
 use gguf_store::{Model, Progress};
 
 use crate::losses::{self, Loss, LossOrigin};
@@ -184,7 +184,8 @@ fn fitting(
     request: &Request,
 ) -> Result<(MemoryEstimate, CacheType), Error> {
     let largest = request.context.unwrap_or_else(|| {
-        trained(model.metadata()).map_or(request.task.context(), |n| n.min(request.task.context()))
+        trained_context(model.metadata())
+            .map_or(request.task.context(), |n| n.min(request.task.context()))
     });
     let least = request.context.unwrap_or(LEAST_CONTEXT.min(largest));
     // Encoders have no KV cache.
@@ -214,10 +215,6 @@ fn fitting(
         }
         context = (context / 2).max(least);
     }
-}
-
-fn trained(metadata: &Metadata) -> Option<u64> {
-    metadata.u64(&format!("{}.context_length", metadata.architecture()?))
 }
 
 /// Chooses the most accurate candidate that is fast enough, or a faster one that is as good, else the fastest. A candidate

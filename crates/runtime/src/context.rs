@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::{Error, Finding};
-use gguf_graph::{OutputKind, RowDim, State};
+use gguf_graph::{OutputKind, RowDim};
 use gguf_store::Progress;
 
 use crate::batch::Batch;
@@ -111,11 +111,8 @@ impl Context {
 
     /// Whether [`Context::truncate`] can remove tokens of the model.
     pub fn can_truncate(&self) -> bool {
-        let states = &self.executor.graph().raw().states;
-        !states.is_empty()
-            && states
-                .iter()
-                .all(|state| matches!(state, State::KvCache { .. } | State::EncoderKv { .. }))
+        let has_states = !self.executor.graph().raw().states.is_empty();
+        has_states && self.sequences.iter().all(Sequence::can_truncate)
     }
 
     /// Runs a batch. Returns a row for each token whose output is requested, or, for pooled outputs, for each sequence

@@ -44,15 +44,15 @@ impl Machine {
 pub fn identity() -> String {
     let threads = rayon::current_num_threads();
     let instructions = InstructionSet::best().name();
-    format!("{}, {threads} threads, {instructions}, {}", processor(), env!("CARGO_PKG_VERSION"))
+    let processor = processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    format!("{processor}, {threads} threads, {instructions}, {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the name of the processor, as far as the system tells it.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("model name"));
-    let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned());
-    name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+/// Returns the name of the processor; `None` if the system does not tell it.
+pub fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 /// Returns the memory that programs can use now, in bytes; `None` if the system does not tell it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use gguf::{Error, Finding};
+use gguf::{Error, Finding, Metadata};
 use gguf_graph::{Graph, KvSource, Mask, Op, OutputKind, State};
 use gguf_store::Model;
 
@@ -34,6 +34,11 @@ impl Default for Devices {
     fn default() -> Self {
         Self::Equal(1)
     }
+}
+
+/// Returns the context length in tokens that the model was trained with.
+pub fn trained_context(metadata: &Metadata) -> Option<u64> {
+    metadata.u64(&format!("{}.context_length", metadata.architecture()?))
 }
 
 /// Number of tokens by which every cache grows by whole blocks, also if 128 tokens share a row.
@@ -94,9 +99,7 @@ impl MemoryEstimate {
     /// If `options.devices` does not match the number of layers.
     pub fn new(model: &Model, graph: &Graph, options: &MemoryOptions) -> Result<Self, Error> {
         let metadata = model.metadata();
-        let architecture = metadata.architecture();
-        let trained = || metadata.u64(&format!("{}.context_length", architecture?));
-        let context = options.context.or_else(trained).unwrap_or(4096);
+        let context = options.context.or_else(|| trained_context(metadata)).unwrap_or(4096);
         let byte_len = |tensor: &gguf_store::ModelTensor| tensor.info.byte_len().unwrap_or(0);
         let weights = model.tensors().iter().map(byte_len).sum();
         let in_context = |context: u64| ContextOptions {

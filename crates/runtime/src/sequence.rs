@@ -163,9 +163,14 @@ impl Sequence {
         self.len = 0;
     }
 
+    /// Whether all states are KV caches, from which tokens can be removed.
+    pub fn can_truncate(&self) -> bool {
+        self.states.iter().all(|state| matches!(state, SequenceState::Kv { .. }))
+    }
+
     /// Removes the tokens from position `len` on. Returns false, and does nothing, if a state is not a KV cache.
     pub fn truncate(&mut self, len: usize) -> bool {
-        if self.states.iter().any(|state| !matches!(state, SequenceState::Kv { .. })) {
+        if !self.can_truncate() {
             return false;
         }
         for state in &mut self.states {

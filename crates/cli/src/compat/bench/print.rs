@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gguf_kit::bench::Trial;
 use gguf_kit::summary::Summary;
+use gguf_runtime::machine::processor;
 use serde_json::Value as Json;
 
 /// Completed test.
@@ -98,7 +99,7 @@ impl Test<'_> {
         let mut fields: Fields = vec![
             ("build_commit", Text, version.into()),
             ("build_number", Integer, "0".into()),
-            ("cpu_info", Text, processor()),
+            ("cpu_info", Text, processor().unwrap_or_default()),
             ("gpu_info", Text, String::new()),
             ("backends", Text, "CPU".into()),
             ("model_filename", Text, self.model.into()),
@@ -298,13 +299,6 @@ fn mean(numbers: &[f64]) -> (f64, f64) {
     let mean = numbers.iter().sum::<f64>() / count.max(1.0);
     let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
     (mean, if count < 2.0 { 0.0 } else { (squares / (count - 1.0)).sqrt() })
-}
-
-/// Returns the CPU name; empty if unknown.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("model name"));
-    line.and_then(|line| Some(line.split_once(':')?.1.trim().to_owned())).unwrap_or_default()
 }
 
 /// Returns the current time in RFC 3339 format.
