@@ -26,6 +26,7 @@ mod levels;
 mod objective;
 mod paired_run;
 mod scales;
+mod self_text;
 mod stage;
 mod tensor_encoder;
 mod tile;
@@ -43,6 +44,7 @@ pub use job::{
     save_hessians,
 };
 pub use objective::Objective;
+pub use self_text::{SelfTextOptions, Turn, self_text};
 pub use stage::matmul_weights;
 pub use tensor_encoder::{CalibratedTensor, Encoders};
 pub use variant::variant;

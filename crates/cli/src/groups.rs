@@ -6,7 +6,7 @@ use clap::Command;
 
 /// Headings with their commands.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("Create", &["convert", "quantize", "imatrix", "recipe", "lora", "export"]),
+    ("Create", &["convert", "quantize", "imatrix", "calibration-text", "recipe", "lora", "export"]),
     ("Inspect", &["inspect", "view", "check", "graph", "name"]),
     ("Edit", &["edit", "split", "merge", "convert-endian"]),
     ("Compare", &["diff", "hash", "sign", "verify"]),

@@ -1,9 +1,9 @@
-//! Progress bar on terminals, for work of more than a second; cancellation by signals.
+//! Progress: a bar on terminals for work of more than a second, or lines for a log; cancellation by signals.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -13,30 +13,60 @@ use crate::{listing, quiet};
 /// Elapsed time after which the bar is shown.
 const DELAY: Duration = Duration::from_secs(1);
 
+/// Time between two lines of `--progress plain`.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Display {
+    /// A bar if standard error is a terminal.
+    Auto,
+    /// A line a minute, for logs.
+    Plain,
+    /// Nothing.
+    None,
+}
+
+static DISPLAY: AtomicU8 = AtomicU8::new(Display::Auto as u8);
+
+impl Display {
+    /// Shows progress this way from now on.
+    pub fn choose(self) {
+        DISPLAY.store(self as u8, Ordering::Relaxed);
+    }
+
+    /// Whether this way was chosen.
+    fn is_chosen(self) -> bool {
+        DISPLAY.load(Ordering::Relaxed) == self as u8
+    }
+}
+
 /// Counts bytes, or tokens.
 pub struct Progress {
     bar: ProgressBar,
     rate: Arc<Mutex<Rate>>,
     interrupted: Arc<AtomicBool>,
+    /// Whether the counts are sizes that mean something to the user.
+    counts_bytes: bool,
 }
 
 impl Progress {
     /// Counts bytes.
     pub fn new() -> Self {
-        Self::with("{msg} {wide_bar} {done}/{all} {rate} {left}")
+        Self::with("{msg} {wide_bar} {done}/{all} {rate} {left}", true)
     }
 
     /// Shows a percentage: counts tokens, or bytes while a checkpoint is converted.
     pub fn of_tokens() -> Self {
-        Self::with("{msg} {wide_bar} {percent}% {left}")
+        Self::with("{msg} {wide_bar} {percent}% {left}", false)
     }
 
     /// Counts the tokens of a prompt.
     pub fn of_prompt() -> Self {
-        Self::with("{msg} {pos}/{len} tokens {wide_bar} {left}")
+        Self::with("{msg} {pos}/{len} tokens {wide_bar} {left}", false)
     }
 
-    fn with(template: &str) -> Self {
+    fn with(template: &str, counts_bytes: bool) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let rate = Arc::new(Mutex::new(Rate::new(0)));
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -60,7 +90,7 @@ impl Progress {
                 .with_key("left", of_rate(Rate::time_left));
             bar.set_style(style);
         }
-        let progress = Self { bar, rate, interrupted: Arc::default() };
+        let progress = Self { bar, rate, interrupted: Arc::default(), counts_bytes };
         progress.handle_signals();
         progress
     }
@@ -84,6 +114,20 @@ impl Progress {
     pub fn finish(&self) -> Duration {
         self.bar.finish_and_clear();
         self.elapsed()
+    }
+
+    /// Prints a line if the last one is a minute old.
+    fn log(&self) {
+        static LAST: OnceLock<Mutex<Instant>> = OnceLock::new();
+        let now = Instant::now();
+        let Ok(mut last) = LAST.get_or_init(|| Mutex::new(now)).lock() else { return };
+        if now.duration_since(*last) < INTERVAL {
+            return;
+        }
+        *last = now;
+        if let Ok(rate) = self.rate.lock() {
+            eprintln!("{}", rate.line(&self.bar.message(), self.counts_bytes));
+        }
     }
 
     fn elapsed(&self) -> Duration {
@@ -117,8 +161,11 @@ impl gguf_store::Progress for Progress {
         // Without a terminal this target stays hidden too.
         let has_length = self.bar.length().is_some_and(|length| length > 0);
         let may_show = has_length && self.bar.is_hidden() && !quiet::is_on();
-        if may_show && self.elapsed() > DELAY {
+        if may_show && Display::Auto.is_chosen() && self.elapsed() > DELAY {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        if has_length && Display::Plain.is_chosen() {
+            self.log();
         }
         if self.interrupted.load(Ordering::Relaxed) {
             self.bar.finish_and_clear();
@@ -161,6 +208,18 @@ impl Rate {
         let seconds = self.advanced.duration_since(self.started).as_secs_f64();
         let work = self.done.saturating_sub(self.initial) as f64;
         (work > 0.0 && seconds > 0.0).then_some((seconds, work))
+    }
+
+    /// Returns a line for a log.
+    fn line(&self, what: &str, counts_bytes: bool) -> String {
+        let percent = 100 * u128::from(self.done) / u128::from(self.total.max(1));
+        let mut parts = vec![format!("{what}: {percent}%")];
+        if counts_bytes {
+            parts.push(format!("{}/{}", listing::bytes(self.done), listing::bytes(self.total)));
+            parts.extend(self.per_second());
+        }
+        parts.extend(self.time_left());
+        parts.join(", ")
     }
 
     fn per_second(&self) -> Option<String> {
@@ -236,6 +295,17 @@ mod tests {
         let later = rate.started + Duration::from_secs(10);
         rate.advance(10, later);
         assert_eq!(rate.seconds_left(later), Some(90.0));
+    }
+
+    #[test]
+    fn lines_of_a_log() {
+        let mut rate = Rate::new(4000);
+        assert_eq!(rate.line("calibrating", true), "calibrating: 0%, 0 B/4.0 kB");
+        rate.advance(1000, rate.started + Duration::from_secs(100));
+        // The estimate counts down from the last advance, which is in the future here.
+        let line = "calibrating: 25%, 1000 B/4.0 kB, 10 B/s, ETA 5m 00s";
+        assert_eq!(rate.line("calibrating", true), line);
+        assert_eq!(rate.line("reading", false), "reading: 25%, ETA 5m 00s");
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! | choose a file or type for a machine | [`recommend`](recommend::recommend) |
 //! | write the card of a repository | [`card`](card::card) |
 //! | serialize a report | [`json`] |
-//! | convert or quantize a model | [`convert`], [`checkpoint`], [`quantize`] |
+//! | convert or quantize a model | [`convert`], [`checkpoint`], [`quantize`], [`calibration_text`](calibration_text::calibration_text) |
 //!
 //! ```
 //! # fn main() -> Result<(), gguf_kit::Error> {
@@ -35,6 +35,7 @@
 //! ```
 
 pub mod bench;
+pub mod calibration_text;
 pub mod card;
 pub mod check;
 pub mod checkpoint;

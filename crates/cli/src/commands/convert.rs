@@ -218,7 +218,7 @@ impl Args {
             overrides: self.legacy.overrides(),
             metadata_dir: self.legacy.metadata_dir.clone(),
             reserve: self.reserve,
-            calibration: self.calibration.choice(),
+            calibration: self.calibration.choice()?,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Subcommands.
 
 pub mod bench;
+pub mod calibration_text;
 pub mod card;
 pub mod chat_template;
 pub mod check;

@@ -214,7 +214,7 @@ impl Args {
                 .imatrix
                 .clone()
                 .map(|file| ImatrixChoice { file, ..ImatrixChoice::default() }),
-            calibration: self.calibration.choice(),
+            calibration: self.calibration.choice()?,
             allow_requantize: self.allow_requantize,
             benchmark: (!self.no_speed).then(|| BenchmarkOptions {
                 depth: 0,

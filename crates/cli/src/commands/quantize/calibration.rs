@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use gguf_kit::quantize::{Calibration, CalibrationText};
 
+use crate::failure::Failure;
 use crate::listing;
+
+/// Value of `--calibrate` for a text that the model writes.
+const SELF: &str = "self";
 
 /// Names of the flags below.
 pub const FLAGS: &[&str] =
@@ -16,7 +20,7 @@ pub const FLAGS: &[&str] =
 #[group(skip)]
 pub struct Args {
     /// Calibrated quantization on this text (GPTQ: rounding errors are compensated within each matrix). Same
-    /// size, lower KL divergence, and much slower.
+    /// size, lower KL divergence, and much slower. `self`: a text that the model writes (`gguf calibration-text`).
     #[arg(long, value_name = "TEXT")]
     calibrate: Option<PathBuf>,
     /// Calibrated quantization with saved Hessians (`gguf imatrix --hessian`), for several outputs or machines.
@@ -38,20 +42,40 @@ pub struct Args {
 impl Args {
     /// Input file.
     pub fn input(&self) -> Option<&Path> {
-        self.calibrate.as_deref().or(self.calibration_data.as_deref())
+        let text = self.calibrate.as_deref().filter(|_| self.self_tokens().is_none());
+        text.or(self.calibration_data.as_deref())
+    }
+
+    /// Returns the number of tokens that the model writes for its own calibration, if this is requested.
+    pub fn self_tokens(&self) -> Option<usize> {
+        let text = self.calibrate.as_ref()?;
+        (text.as_os_str() == SELF).then_some(self.calibrate_tokens as usize)
+    }
+
+    /// Returns the calibration by a text.
+    pub fn by_text(&self, text: &Path) -> Calibration {
+        let mut reading = CalibrationText::new(text);
+        (reading.chunk, reading.tokens) =
+            (self.calibrate_ctx as usize, self.calibrate_tokens as usize);
+        Calibration::Text(reading)
     }
 
     /// Returns the calibration, if requested.
-    pub fn choice(&self) -> Option<Calibration> {
-        if let Some(file) = &self.calibration_data {
-            return Some(Calibration::Data(file.clone()));
+    ///
+    /// # Errors
+    /// If the model has to write the text first.
+    pub fn choice(&self) -> Result<Option<Calibration>, Failure> {
+        if self.self_tokens().is_some() {
+            return Err(Failure::Usage(
+                "--calibrate self needs a text here: write it with `gguf calibration-text MODEL -o text.txt`, and \
+                 pass `--calibrate text.txt`"
+                    .into(),
+            ));
         }
-        if self.effort {
-            return Some(Calibration::Weights);
-        }
-        let mut reading = CalibrationText::new(self.calibrate.as_ref()?);
-        (reading.chunk, reading.tokens) =
-            (self.calibrate_ctx as usize, self.calibrate_tokens as usize);
-        Some(Calibration::Text(reading))
+        Ok(match (&self.calibration_data, &self.calibrate) {
+            (Some(file), _) => Some(Calibration::Data(file.clone())),
+            (None, Some(text)) => Some(self.by_text(text)),
+            (None, None) => self.effort.then_some(Calibration::Weights),
+        })
     }
 }

@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use arguments::{Positionals, RequestedOutput};
-use gguf_kit::quantize::{Goal, Part, Plan, QuantizeRequest, Split};
+use gguf_kit::quantize::{Calibration, Goal, Part, Plan, QuantizeOutput, QuantizeRequest, Split};
 use gguf_kit::{Opened, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
 use gguf_quantize::sensitivity::Sensitivity;
 
+use crate::commands::calibration_text;
 use crate::commands::given_flags::GivenFlags;
 use crate::commands::hub_outputs::HubOutputs;
 use crate::failure::Failure;
@@ -31,6 +32,7 @@ const EXAMPLES: &str = "Examples:\n  \
      gguf quantize --tensor-type 'ffn_down=q6_k' model-f16.gguf out.gguf Q4_K_M 8\n  \
      gguf quantize model-f16.gguf --out Q4_K_M=small.gguf --out Q8_0=large.gguf\n  \
      gguf quantize --calibrate text.txt model-f16.gguf model-q4.gguf Q4_K_M\n  \
+     gguf quantize --calibrate self model-f16.gguf model-q4.gguf Q4_K_M\n  \
      gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M\n  \
      gguf quantize model-f16.gguf hf:me/My-Model-GGUF Q4_K_M,Q8_0";
 
@@ -158,19 +160,42 @@ impl Args {
             None if self.keep_split => Split::AsModel,
             None => self.shards.options().map_or(Split::None, Split::Within),
         };
+        let outputs: Vec<_> = words
+            .outputs
+            .iter()
+            .map(|output| output.named(opened, &words.input))
+            .collect::<Result<_, _>>()?;
         Ok(QuantizeRequest {
-            outputs: words
-                .outputs
-                .iter()
-                .map(|output| output.named(opened, &words.input))
-                .collect::<Result<_, _>>()?,
+            calibration: self.calibration(&outputs, words, opened)?,
+            outputs,
             quantization,
             split,
             reserve: self.reserve,
             save_recipe: self.save_recipe.clone(),
             resume: self.resume,
-            calibration: self.calibration.choice(),
         })
+    }
+
+    /// Returns the calibration, if requested. Writes its text first if that is left to the model.
+    fn calibration(
+        &self,
+        outputs: &[QuantizeOutput],
+        words: &Positionals,
+        opened: &Opened,
+    ) -> Result<Option<Calibration>, Failure> {
+        let (Some(tokens), Some(output)) = (self.calibration.self_tokens(), outputs.first()) else {
+            return self.calibration.choice();
+        };
+        if self.dry_run {
+            // The sizes do not depend on the text; a size target measures with it.
+            return match self.budget() {
+                None => Ok(None),
+                Some(_) => self.calibration.choice(),
+            };
+        }
+        let text =
+            calibration_text::beside(&output.path, opened, &words.input, tokens, &self.force)?;
+        Ok(Some(self.calibration.by_text(&text)))
     }
 }
 

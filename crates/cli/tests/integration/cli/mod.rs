@@ -3,6 +3,7 @@
 mod benchmarks;
 mod byte_order;
 mod calibration;
+mod calibration_text;
 mod card;
 mod chat_template;
 mod check;
