@@ -10,13 +10,12 @@ one fails. It needs Wine and `x86_64-w64-mingw32-gcc`, which compiles a library 
 import argparse
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from interop.platforms import commands, runner, windows_system
 from interop.platforms.wine import Wine
-from interop.platforms.windows_cases import commands, system
 
 
 def main():
@@ -28,25 +27,14 @@ def main():
     parser.add_argument("--prefix", default="target/wine", help="Wine prefix, created if missing")
     options = parser.parse_args()
     wine = Wine(options.prefix)
-    failures = passed = 0
     try:
         with tempfile.TemporaryDirectory() as work:
             paths = [Path(path).resolve() for path in (options.linux, options.windows, options.checkpoint)]
-            for case in commands.cases(wine, *paths, Path(work)) + system.cases(wine, *paths, Path(work)):
-                if options.only not in case.__name__:
-                    continue
-                try:
-                    outcome = case()
-                    passed += 1
-                    print(f"{case.__name__}: {outcome or 'ok'}", flush=True)
-                except Exception as fault:
-                    failures += 1
-                    at = traceback.extract_tb(fault.__traceback__)[-1].lineno
-                    print(f"{case.__name__}: FAILED (line {at}): {fault}", flush=True)
+            cases = commands.cases(wine, *paths, Path(work)) + windows_system.cases(wine, *paths, Path(work))
+            passed = runner.run(cases, options.only)
     finally:
         wine.close()
-    print(f"{passed} cases passed, {failures} failed")
-    sys.exit(1 if failures else 0)
+    sys.exit(0 if passed else 1)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The same commands on Linux and on Windows."""
+"""The same commands on this machine and on another platform: exit codes, output and all files must be equal."""
 
 import json
 import re
@@ -16,11 +16,15 @@ TEXT = "In the beginning God created the heaven and the earth.\nAnd the earth wa
 
 
 class Both:
-    """Two folders with the same files, one for each build."""
+    """Two folders with the same files, one for each build.
 
-    def __init__(self, wine, linux, windows, work):
-        self.wine, self.linux, self.windows = wine, linux, windows
-        self.folders = work / "linux", work / "windows"
+    With `sums_differ`, the other processor adds in another order: results of running a model are then not compared, and the
+    following commands use those of this machine.
+    """
+
+    def __init__(self, emulator, here, there, work, sums_differ):
+        self.emulator, self.here, self.there, self.sums_differ = emulator, here, there, sums_differ
+        self.folders = work / "here", work / "there"
         for folder in self.folders:
             folder.mkdir()
         self.compared_files = 0
@@ -32,16 +36,19 @@ class Both:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data.encode() if isinstance(data, str) else data)
 
-    def run(self, *words, stdin=b"", code=0, output=True, env=None):
-        """Runs a command with both builds and compares everything; returns the standard output."""
+    def run(self, *words, stdin=b"", code=0, output=True, env=None, sums=False):
+        """Runs a command with both builds and compares everything; returns the standard output. `sums` are those of a model's run."""
         here, there = self.folders
-        expected = subprocess.run([self.linux, *map(str, words)], cwd=here, input=stdin, capture_output=True, env=env)
-        found = self.wine.run(self.windows, *words, cwd=there, stdin=stdin, env=env)
-        shown = f"{words}\n  linux {expected.returncode}: {expected.stderr[-300:]}\n  windows {found.returncode}: {found.stderr[-600:]}"
+        expected = subprocess.run([self.here, *map(str, words)], cwd=here, input=stdin, capture_output=True, env=env)
+        found = self.emulator.run(self.there, *words, cwd=there, stdin=stdin, env=env)
+        shown = f"{words}\n  here {expected.returncode}: {expected.stderr[-300:]}\n  there {found.returncode}: {found.stderr[-600:]}"
         assert expected.returncode == code, f"unexpected exit code: {shown}"
         if found.returncode != code:
             self.synchronize()
             raise AssertionError(f"other exit code: {shown}")
+        if sums and self.sums_differ:
+            self.synchronize()
+            return found.stdout
         # Before the output, which a difference of files explains.
         self.compare(words)
         if output:
@@ -79,11 +86,11 @@ def comparable(output):
 
 def first_difference(a, b):
     lines = zip(a.splitlines() + [b"(end)"], b.splitlines() + [b"(end)"])
-    return next((f"  linux   {x}\n  windows {y}" for x, y in lines if x != y), "  line ends")
+    return next((f"  here  {x}\n  there {y}" for x, y in lines if x != y), "  line ends")
 
 
-def cases(wine, linux, windows, checkpoint, work):
-    both = Both(wine, linux, windows, work)
+def cases(emulator, here, there, checkpoint, work, sums_differ=False):
+    both = Both(emulator, here, there, work, sums_differ)
     for folder in both.folders:
         shutil.copytree(checkpoint, folder / "checkpoint")
     both.put("text.txt", TEXT * 12)
@@ -93,7 +100,7 @@ def cases(wine, linux, windows, checkpoint, work):
         return run("--version").decode().strip()
 
     def demo():
-        run("demo", "--json")
+        run("demo", "--json", sums=True)
 
     def convert():
         for outtype in ["f16", "f32", "bf16"]:
@@ -101,7 +108,7 @@ def cases(wine, linux, windows, checkpoint, work):
         run("convert", "checkpoint", "-o", "converted-q8_0.gguf", "--outtype", "q8_0", "--json")
 
     def imatrix():
-        run("imatrix", "f16.gguf", "-f", "text.txt", "-o", "imatrix.gguf", "-c", "64")
+        run("imatrix", "f16.gguf", "-f", "text.txt", "-o", "imatrix.gguf", "-c", "64", sums=True)
         run("imatrix", "--in-file", "imatrix.gguf", "-o", "imatrix.dat")
         run("imatrix", "--in-file", "imatrix.gguf", "--show-statistics")
 
@@ -111,7 +118,7 @@ def cases(wine, linux, windows, checkpoint, work):
         run("quantize", "f16.gguf", "iq2.gguf", "IQ2_XS", "--imatrix", "imatrix.gguf")
         run("quantize", "f16.gguf", "Q4_0.gguf", "Q4_K_S", code=2)
         run("quantize", "f16.gguf", "Q4_0.gguf", "Q4_K_S", "--force")
-        run("quantize", "f16.gguf", "calibrated.gguf", "Q4_K_M", "--calibrate", "text.txt", "--calibrate-ctx", "64")
+        run("quantize", "f16.gguf", "calibrated.gguf", "Q4_K_M", "--calibrate", "text.txt", "--calibrate-ctx", "64", sums=True)
 
     def check():
         run("check", "f16.gguf", "--json")
@@ -122,7 +129,7 @@ def cases(wine, linux, windows, checkpoint, work):
 
     def inspect():
         for words in [["--json"], [], ["--metadata"], ["--tensors"], ["--card"], ["--sbom"]]:
-            expected = subprocess.run([linux, "inspect", "f16.gguf", *words], cwd=both.folders[0], capture_output=True)
+            expected = subprocess.run([here, "inspect", "f16.gguf", *words], cwd=both.folders[0], capture_output=True)
             if expected.returncode == 0:
                 run("inspect", "f16.gguf", *words, output="--sbom" not in words)
         run("graph", "f16.gguf")
@@ -161,19 +168,19 @@ def cases(wine, linux, windows, checkpoint, work):
     def generate():
         for words in [["--raw"], ["--precision", "exact", "--raw"], ["--temp", "0.7", "--seed", "3", "--raw"]]:
             words = ["generate", "f16.gguf", "-p", "In the beginning", "-n", "24", "--json", *words]
-            run(*words if "--temp" in words else [*words, "--temp", "0"])
-        run("generate", "Q4_K_M.gguf", "-p", "And God said", "-n", "24", "--temp", "0", "--raw")
-        run("logits", "f16.gguf", "-p", "In the beginning", "-o", "logits.npy")
+            run(*words if "--temp" in words else [*words, "--temp", "0"], sums=True)
+        run("generate", "Q4_K_M.gguf", "-p", "And God said", "-n", "24", "--temp", "0", "--raw", sums=True)
+        run("logits", "f16.gguf", "-p", "In the beginning", "-o", "logits.npy", sums=True)
 
     def chat():
         words = ["chat", "f16.gguf", "--chat-template", "chatml", "-n", "8", "--temp", "0"]
-        run(*words, stdin=b"Who made the earth?\n\nAnd then?\n/bye\n")
-        run(*words, stdin=b"Who made the earth?\r\n\r\nAnd then?\r\n/bye\r\n")
+        run(*words, stdin=b"Who made the earth?\n\nAnd then?\n/bye\n", sums=True)
+        run(*words, stdin=b"Who made the earth?\r\n\r\nAnd then?\r\n/bye\r\n", sums=True)
 
     def evaluate():
-        run("perplexity", "f16.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json")
-        run("divergence", "--reference", "f16.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json")
-        run("perplexity", "f16.gguf", "-f", "text.txt", "-c", "64", "--save-logits", "logits.dat")
+        run("perplexity", "f16.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json", sums=True)
+        run("divergence", "--reference", "f16.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json", sums=True)
+        run("perplexity", "f16.gguf", "-f", "text.txt", "-c", "64", "--save-logits", "logits.dat", sums=True)
 
     def name():
         run("name", "Mixtral-8x7B-v0.1-KQ2.gguf", "--json")
@@ -184,7 +191,7 @@ def cases(wine, linux, windows, checkpoint, work):
         run("export", "f16.gguf", "--to", "safetensors", "f16.safetensors")
 
     def lora():
-        run("lora", "extract", "f16.gguf", "Q2_K.gguf", "--rank", "4", "-o", "adapter.gguf", output=False)
+        run("lora", "extract", "f16.gguf", "Q2_K.gguf", "--rank", "4", "-o", "adapter.gguf", output=False, sums=True)
         run("lora", "check", "f16.gguf", "adapter.gguf")
         run("lora", "merge", "f16.gguf", "adapter.gguf", "-o", "merged-lora.gguf")
 
@@ -194,10 +201,10 @@ def cases(wine, linux, windows, checkpoint, work):
         both.put("crlf.txt", crlf)
         ids = run("tokenize", "f16.gguf", "-f", "crlf.txt", "--ids")
         assert ids != run("tokenize", "f16.gguf", stdin=crlf.replace(b"\r", b"")), "CR was lost"
-        run("imatrix", "f16.gguf", "-f", "crlf.txt", "-o", "crlf-imatrix.gguf", "-c", "16")
-        run("generate", "f16.gguf", "-f", "crlf.txt", "-n", "8", "--temp", "0", "--raw", "--json")
+        run("imatrix", "f16.gguf", "-f", "crlf.txt", "-o", "crlf-imatrix.gguf", "-c", "16", sums=True)
+        run("generate", "f16.gguf", "-f", "crlf.txt", "-n", "8", "--temp", "0", "--raw", "--json", sums=True)
         both.put("messages.json", '[\r\n {"role": "user",\r\n  "content": "Who?"}\r\n]\r\n')
-        run("generate", "f16.gguf", "--messages", "messages.json", "--chat-template", "chatml", "-n", "4", "--temp", "0", "--json")
+        run("generate", "f16.gguf", "--messages", "messages.json", "--chat-template", "chatml", "-n", "4", "--temp", "0", "--json", sums=True)
         both.put("types.txt", "# types\nblk.0.*=q8_0\n")
         both.put("types-crlf.txt", "# types\r\nblk.0.*=q8_0\r\n")
         both.put("template.jinja", "{% for m in messages %}{{ m.content }}\r\n{% endfor %}")
@@ -229,10 +236,9 @@ def cases(wine, linux, windows, checkpoint, work):
             (["inspect", "missing.gguf"], 3), (["inspect", "checkpoint/README.md"], 1), (["nonsense"], 2),
             (["convert", "missing", "-o", "x.gguf"], 3), (["quantize", "f16.gguf", "nowhere/x.gguf", "Q4_0"], 3),
         ]:
-            here, there = both.folders
-            expected = subprocess.run([linux, *words], cwd=here, capture_output=True)
-            found = wine.run(windows, *words, cwd=there)
-            shown = f"{words}\n  linux {expected.returncode} {expected.stderr}\n  windows {found.returncode} {found.stderr}"
+            expected = subprocess.run([here, *words], cwd=both.folders[0], capture_output=True)
+            found = emulator.run(there, *words, cwd=both.folders[1])
+            shown = f"{words}\n  here {expected.returncode} {expected.stderr}\n  there {found.returncode} {found.stderr}"
             assert expected.returncode == found.returncode == code, shown
             assert comparable(expected.stderr) == comparable(found.stderr), shown
 
