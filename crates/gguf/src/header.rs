@@ -12,6 +12,7 @@ use crate::rules::{self, Subject};
 use crate::tensor::TensorInfo;
 
 /// Valid header: the only kind that can be written, and the only kind that a strict reader returns.
+/// [`Gguf::read_damaged`](crate::Gguf::read_damaged) alone returns invalid ones, for display.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     raw: RawHeader,
@@ -36,6 +37,12 @@ impl Header {
         }
         let alignment = raw.alignment()?;
         Ok(Self { raw, alignment })
+    }
+
+    /// Returns a header that breaks rules, for programs that show damaged files.
+    pub(crate) fn damaged(raw: RawHeader) -> Self {
+        let alignment = raw.alignment().unwrap_or_default();
+        Self { raw, alignment }
     }
 
     /// Returns the raw header.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::encoding::{ByteOrder, Encoding};
 use crate::error::Error;
-use crate::finding::{Collector, Finding, Sink, Strict};
+use crate::finding::{Collector, Finding, Severity, Sink, Strict};
 use crate::foreign_format;
 use crate::header::Header;
 use crate::metadata::Metadata;
@@ -21,6 +21,9 @@ use crate::value::{Value, ValueType};
 
 /// Magic bytes of a GGUF file.
 pub const MAGIC: [u8; 4] = *b"GGUF";
+
+/// Maximum size of the tensors of a damaged file together: 72 petabytes.
+const MAX_DAMAGED_BYTES: u64 = 1 << 56;
 
 /// Resource limits of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +108,46 @@ impl Gguf {
         Ok(Self { header, spans, data_start, bytes: bytes.clone() })
     }
 
-    /// Returns the valid header.
+    /// Reads the header of a damaged file, for programs that show what is intact: keys or tensors may
+    /// occur twice, and tensor data may overlap, be misaligned or be missing. Returns the header with
+    /// the violations; `None` if the header cannot be parsed or breaks other rules.
+    ///
+    /// The header is not for writing: [`Header::new`] rejects it.
+    pub fn read_damaged(
+        bytes: &Bytes,
+        file_len: u64,
+        limits: Limits,
+    ) -> Option<(Self, Vec<Finding>)> {
+        const TOLERATED: [&str; 6] = [
+            "key-duplicate",
+            "tensor-duplicate",
+            "tensor-overlap",
+            "tensor-offset-misaligned",
+            "tensor-past-end",
+            "truncated",
+        ];
+        let (raw, spans) = parse(bytes, file_len, limits).ok()?;
+        // Without the end of the file, nothing else bounds the sizes: sums must not overflow.
+        let sizes = raw.tensors.iter().map(|tensor| tensor.byte_len().unwrap_or(0));
+        if sizes.fold(0, u64::saturating_add) > MAX_DAMAGED_BYTES {
+            return None;
+        }
+        let data_start = data_start(&raw, &spans);
+        let mut sink = Collector::new();
+        let file = Some(Extent { data_start, len: file_len });
+        let subject = Subject { header: &raw, spans: Some(&spans), file };
+        // The collector never breaks.
+        let _ = rules::header_rules(&subject, &mut sink);
+        let mut found = sink.into_findings();
+        found.retain(|finding| finding.severity == Severity::Error);
+        if !found.iter().all(|finding| TOLERATED.contains(&finding.code)) {
+            return None;
+        }
+        let header = Header::damaged(raw);
+        Some((Self { header, spans, data_start, bytes: bytes.clone() }, found))
+    }
+
+    /// Returns the header, valid unless [`Gguf::read_damaged`] read it.
     pub fn header(&self) -> &Header {
         &self.header
     }

@@ -123,14 +123,18 @@ impl Files {
         Model::new(self.files.iter().map(HeldFile::part).collect::<Result<_, _>>()?)
     }
 
-    /// Returns the model although tensor data is missing at the end of files; `None` if a header is invalid otherwise.
-    /// Reading the missing data fails.
-    pub fn truncated_model(&self) -> Option<Model> {
+    /// Returns the model although its files are damaged, with the violations of each file; `None` if a header is invalid
+    /// otherwise (see [`Gguf::read_damaged`]). Reading missing data fails.
+    pub fn damaged_model(&self) -> Option<(Model, Vec<Vec<Finding>>)> {
         if self.shard_fault.is_some() {
             return None;
         }
-        let part = |file: &HeldFile| Some(file.part_of(file.truncated_gguf()?));
-        Model::new(self.files.iter().map(part).collect::<Option<_>>()?).ok()
+        let read = |file: &HeldFile| {
+            let (gguf, violations) = file.damaged_gguf()?;
+            Some((file.part_of(gguf), violations))
+        };
+        let (parts, violations) = self.files.iter().map(read).collect::<Option<_>>()?;
+        Some((Model::new(parts).ok()?, violations))
     }
 
     /// Returns the findings about the headers; `renderer` checks chat templates.
@@ -270,16 +274,9 @@ impl HeldFile {
         })
     }
 
-    /// Parses the header as if no tensor data were missing at the end of the file; `None` if it is invalid otherwise.
-    pub fn truncated_gguf(&self) -> Option<Gguf> {
-        let no_rules = |_: &Subject, _: &mut dyn Sink| ControlFlow::Continue(());
-        let len = self.source.byte_len();
-        // The header itself must be complete.
-        let (_, raw) = gguf::check_header_with(&self.header, len, no_rules);
-        let end =
-            |tensor: &gguf::TensorInfo| Some(tensor.offset.saturating_add(tensor.byte_len()?));
-        let data = raw?.tensors.iter().filter_map(end).max().unwrap_or(0);
-        Gguf::read_header(&self.header, len.saturating_add(data), Limits::default()).ok()
+    /// Parses the header of a file that may be damaged; see [`Gguf::read_damaged`].
+    pub fn damaged_gguf(&self) -> Option<(Gguf, Vec<Finding>)> {
+        Gguf::read_damaged(&self.header, self.source.byte_len(), Limits::default())
     }
 
     fn part(&self) -> Result<ModelFile, Error> {

@@ -1,8 +1,10 @@
 //! Open models: their files, headers, and values computed once.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use gguf::Gguf;
+use gguf::{Finding, Gguf};
+use gguf_kit::values::TileBudget;
 use gguf_kit::{Error, Files, HeldFile};
 use gguf_remote::Cache;
 use gguf_store::{FileState, Model, ModelTensor};
@@ -12,11 +14,21 @@ use serde_json::Value as Json;
 use crate::query::Selector;
 use crate::response::ApiError;
 
-/// Maximum number of values to read for one request.
+/// Limits of what is read for one request.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadBudget {
-    pub tile: u64,
+    pub tile: TileBudget,
     pub statistics: u64,
+}
+
+/// Violations of the format that concern single keys or tensors, or data that is missing.
+struct Damage {
+    /// The first violation.
+    error: ApiError,
+    /// Violations by key of the first file.
+    keys: HashMap<Box<str>, Box<str>>,
+    /// Violations by index of a tensor.
+    tensors: HashMap<usize, String>,
 }
 
 /// An open model.
@@ -27,8 +39,8 @@ pub struct OpenModel {
     /// Header of each file; `None` if it is invalid.
     headers: Vec<Option<Gguf>>,
     model: Result<Model, ApiError>,
-    /// Error of a model whose headers are intact, but whose tensor data is incomplete.
-    damage: Option<ApiError>,
+    /// Damage of a model whose headers can be shown although they break rules.
+    damage: Option<Damage>,
     /// Created on first use.
     tokenizer: OnceLock<Result<Tokenizer, ApiError>>,
     /// Findings in the headers, computed on first use.
@@ -44,15 +56,18 @@ impl OpenModel {
         let files = Files::open(source, cache)?;
         let complete = files.model().map_err(ApiError::from);
         let (model, damage) = match complete {
-            Err(error) => match files.truncated_model() {
-                Some(model) => (Ok(model), Some(error)),
+            Err(error) => match files.damaged_model() {
+                Some((model, violations)) => {
+                    let damage = Damage::of(error, &model, &violations);
+                    (Ok(model), Some(damage))
+                }
                 None => (Err(error), None),
             },
             complete => (complete, None),
         };
-        let is_truncated = damage.is_some();
-        let header = |file: &HeldFile| match is_truncated {
-            true => file.truncated_gguf(),
+        let is_damaged = damage.is_some();
+        let header = |file: &HeldFile| match is_damaged {
+            true => file.damaged_gguf().map(|(gguf, _)| gguf),
             false => file.gguf().ok(),
         };
         let headers = files.files().iter().map(header).collect();
@@ -75,14 +90,32 @@ impl OpenModel {
         self.model.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the error if a header is invalid or tensor data is missing.
+    /// Returns the error if a header is invalid or the model is damaged.
     pub fn error(&self) -> Option<&Json> {
-        self.model.as_ref().err().or(self.damage.as_ref()).map(|failure| &failure.error)
+        let damage = self.damage.as_ref().map(|damage| &damage.error);
+        self.model.as_ref().err().or(damage).map(|failure| &failure.error)
     }
 
-    /// Returns the error if tensor data is missing at the end of a file with intact headers.
-    pub fn damage(&self) -> Option<&ApiError> {
-        self.damage.as_ref()
+    /// Whether the headers break rules, but can be shown.
+    pub fn is_damaged(&self) -> bool {
+        self.damage.is_some()
+    }
+
+    /// Returns the error if tensor data is missing in a file whose headers can be shown.
+    pub fn truncation(&self) -> Option<&ApiError> {
+        let damage = self.damage.as_ref()?;
+        let tensors = self.model.as_ref().ok()?.tensors();
+        tensors.iter().any(|tensor| self.missing_bytes(tensor) > 0).then_some(&damage.error)
+    }
+
+    /// Returns the violation that concerns a key.
+    pub fn key_damage(&self, key: &str) -> Option<&str> {
+        self.damage.as_ref()?.keys.get(key).map(|message| &**message)
+    }
+
+    /// Returns the violation that concerns the tensor with this index.
+    pub fn tensor_damage(&self, n: usize) -> Option<&str> {
+        self.damage.as_ref()?.tensors.get(&n).map(String::as_str)
     }
 
     /// Returns the bytes of a tensor that are missing because its file is truncated.
@@ -143,8 +176,15 @@ impl OpenModel {
     /// Returns the read budget: smaller for remote files.
     pub fn budget(&self) -> ReadBudget {
         match self.files.is_remote() {
-            true => ReadBudget { tile: 1 << 20, statistics: 1 << 22 },
-            false => ReadBudget { tile: 1 << 22, statistics: 1 << 26 },
+            // Every place of a remote tile is a request.
+            true => ReadBudget {
+                tile: TileBudget { numbers: 1 << 20, places: 32 },
+                statistics: 1 << 22,
+            },
+            false => ReadBudget {
+                tile: TileBudget { numbers: 1 << 22, places: u64::MAX },
+                statistics: 1 << 26,
+            },
         }
     }
 
@@ -156,6 +196,59 @@ impl OpenModel {
         });
         tokenizer.as_ref().map_err(Clone::clone)
     }
+}
+
+impl Damage {
+    /// Collects the `violations` of each file of a model by key and tensor.
+    fn of(error: ApiError, model: &Model, violations: &[Vec<Finding>]) -> Self {
+        let mut keys = HashMap::new();
+        let mut by_name: HashMap<(usize, &str), &str> = HashMap::new();
+        for (shard, finding) in
+            violations.iter().enumerate().flat_map(|(i, all)| all.iter().map(move |one| (i, one)))
+        {
+            if let (Some(key), 0) = (&finding.key, shard) {
+                keys.entry(key.clone()).or_insert_with(|| finding.message.clone());
+            }
+            // Both tensors of an overlap are named below.
+            if let Some(tensor) =
+                finding.tensor.as_deref().filter(|_| finding.code != "tensor-overlap")
+            {
+                by_name.entry((shard, tensor)).or_insert(&finding.message);
+            }
+        }
+        let named = model.tensors().iter().enumerate().filter_map(|(n, tensor)| {
+            Some((n, (*by_name.get(&(tensor.shard, &*tensor.info.name))?).to_owned()))
+        });
+        let mut tensors: HashMap<usize, String> = named.collect();
+        for (a, b) in overlaps(model.tensors()) {
+            for (n, other) in [(a, b), (b, a)] {
+                let name: String = model.tensors()[other].info.name.chars().take(200).collect();
+                tensors.entry(n).or_insert_with(|| format!("its data overlaps that of {name}"));
+            }
+        }
+        Self { error, keys, tensors }
+    }
+}
+
+/// Returns pairs of tensors whose data overlaps: each tensor with the one before it that ends last.
+fn overlaps(tensors: &[ModelTensor]) -> Vec<(usize, usize)> {
+    let mut order: Vec<usize> = (0..tensors.len()).collect();
+    order.sort_by_key(|&n| (tensors[n].shard, tensors[n].offset));
+    let mut found = Vec::new();
+    let mut last: Option<(usize, u64)> = None;
+    for n in order {
+        let tensor = &tensors[n];
+        let bytes = tensor.info.byte_len().unwrap_or(0);
+        let end = tensor.offset.saturating_add(bytes);
+        let before = last.filter(|(other, _)| tensors[*other].shard == tensor.shard);
+        if let Some((other, _)) = before.filter(|(_, end)| tensor.offset < *end && bytes > 0) {
+            found.push((other, n));
+        }
+        if before.is_none_or(|(_, other_end)| end > other_end) {
+            last = Some((n, end));
+        }
+    }
+    found
 }
 
 /// The open models by index. Each can be reopened.

@@ -223,3 +223,47 @@ fn a_wrong_alignment_has_one_finding() {
     after("5.weight", 16, &[161])(&mut file);
     assert_eq!(codes(&file, "tensor-offset-misaligned"), 2);
 }
+
+/// Damage of single keys, tensors or data leaves a header that can be shown; other faults do not.
+#[test]
+fn damaged_headers_can_be_read() {
+    let read = |file: Vec<u8>| {
+        let len = file.len() as u64;
+        Gguf::read_damaged(&Bytes::from(file), len, gguf::Limits::default())
+    };
+    // Without damage, there is nothing to report.
+    let (whole, violations) = read(minimal()).unwrap();
+    assert_eq!((whole.tensors().len(), violations.len()), (2, 0));
+
+    let two = [("general.architecture", "other".into()), ("general.architecturx", "two".into())];
+    let mut twice = file(&two, ["a.weight".to_owned()]);
+    let second = twice.len() - twice.iter().rev().position(|byte| *byte == b'x').unwrap();
+    twice[second - 1] = b'e';
+    assert!(Gguf::read(&twice.clone().into()).is_err());
+    let (gguf, violations) = read(twice).unwrap();
+    let values: Vec<_> = gguf.metadata().iter().map(|(key, value)| (key, value.as_str())).collect();
+    let key = "general.architecture";
+    assert_eq!(values, [(key, Some("other")), (key, Some("two"))]);
+    assert_eq!(violations.len(), 1);
+    assert_eq!((violations[0].code, violations[0].key.as_deref()), ("key-duplicate", Some(key)));
+    // Such a header cannot be written.
+    assert!(Header::new(gguf.into_header().into_raw()).is_err());
+
+    let mut overlap = minimal();
+    after("b.weight", 16, &[0; 8])(&mut overlap);
+    let (gguf, violations) = read(overlap).unwrap();
+    assert_eq!((gguf.tensors().len(), violations[0].code), (2, "tensor-overlap"));
+
+    let mut cut = minimal();
+    cut.truncate(cut.len() - 8);
+    let (gguf, violations) = read(cut).unwrap();
+    assert_eq!((gguf.tensors().len(), violations[0].code), (2, "truncated"));
+
+    // Sizes whose sum could overflow, and headers that cannot be parsed.
+    let mut huge = minimal();
+    after("b.weight", 4, &(1u64 << 55).to_le_bytes())(&mut huge);
+    assert!(read(huge).is_none());
+    let mut broken = minimal();
+    after("architecture", 0, &[13])(&mut broken);
+    assert!(read(broken).is_none());
+}

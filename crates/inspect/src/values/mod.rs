@@ -20,7 +20,7 @@ pub use scales::Scales;
 pub use statistics::{Entry, Outlier, Profile, Statistics, statistics};
 pub use sums::Figures;
 use sums::{Sums, count};
-pub use tile::{Place, TILE, Tile, levels, tile};
+pub use tile::{Place, TILE, Tile, TileBudget, levels, tile};
 
 use gguf::Error;
 

@@ -24,6 +24,15 @@ pub struct Place {
     pub y: u64,
 }
 
+/// Limits of what is read for a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileBudget {
+    /// Approximate number of numbers.
+    pub numbers: u64,
+    /// Number of places in the data, which are requests for a remote file.
+    pub places: u64,
+}
+
 /// An image tile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tile {
@@ -47,12 +56,13 @@ pub fn levels(numbers: &dyn Numbers) -> u32 {
     longest.div_ceil(TILE).next_power_of_two().trailing_zeros() + 1
 }
 
-/// Computes a tile. At high levels, reads a deterministic, evenly spread sample of about `budget` numbers: some rows of
-/// each pixel, and some blocks of very long rows.
+/// Computes a tile. At high levels, reads a deterministic, evenly spread sample of about `budget.numbers` numbers: some
+/// rows of each pixel, and some blocks of very long rows. If the pixels have more rows than `budget.places`, adjacent
+/// pixels take their rows from one place between them.
 ///
 /// # Errors
 /// `name-not-found` if the tile does not exist; if the data cannot be read.
-pub fn tile(numbers: &dyn Numbers, place: Place, budget: u64) -> Result<Tile, Error> {
+pub fn tile(numbers: &dyn Numbers, place: Place, budget: TileBudget) -> Result<Tile, Error> {
     let levels = levels(numbers);
     let outside = || {
         let Place { level, x, y } = place;
@@ -83,14 +93,24 @@ pub fn tile(numbers: &dyn Numbers, place: Place, budget: u64) -> Result<Tile, Er
         let (width, height) = (width as usize, height as usize);
         return Ok(Tile { width, height, mean, extreme, exact: true, read });
     }
-    let sample = Sample::of(numbers, &columns, (width, height), place.level, budget);
-    let lines: Vec<Line> = (0..height)
+    let sample = Sample::of(numbers, &columns, (width, height), place.level, budget.numbers);
+    // Number of lines of pixels that are read at one place.
+    let band = match sample.runs.is_none() && sample.rows < step {
+        true => height.div_ceil(budget.places.max(1)),
+        false => 1,
+    };
+    let lines: Vec<Vec<Line>> = (0..height.div_ceil(band))
         .into_par_iter()
-        .map(|line| {
-            let start = rows.start + line * step;
-            Line::read(numbers, start..(start + step).min(rows.end), &columns, step, &sample)
+        .map(|number| {
+            let start = rows.start + number * band * step;
+            let rows = start..(start + band * step).min(rows.end);
+            match band {
+                1 => Ok(vec![Line::read(numbers, rows, &columns, step, &sample)?]),
+                _ => Line::read_band(numbers, rows, &columns, step, sample.rows),
+            }
         })
         .collect::<Result<_, Error>>()?;
+    let lines = lines.concat();
     let read = lines.iter().map(|line| line.read).sum();
     let all = (rows.end - rows.start).checked_mul(columns.end - columns.start);
     let exact = sample.runs.is_none() && Some(read) == all;
@@ -145,6 +165,7 @@ impl Sample {
 }
 
 /// A row of pixels.
+#[derive(Clone)]
 struct Line {
     pixels: Vec<Pixel>,
     read: u64,
@@ -197,6 +218,44 @@ impl Line {
             }
         }
         Ok(line)
+    }
+
+    /// Reads adjacent rows in the middle of a band of lines, `wanted` for each line.
+    fn read_band(
+        numbers: &dyn Numbers,
+        rows: Range<u64>,
+        columns: &Range<u64>,
+        step: u64,
+        wanted: u64,
+    ) -> Result<Vec<Self>, Error> {
+        let there = rows.end - rows.start;
+        let count = there.div_ceil(step);
+        let joint = (wanted * count).min(there);
+        let start = rows.start + share(there, 1, 0, joint);
+        let (span, mut buffer) = (columns.end - columns.start, Vec::new());
+        if span == numbers.columns() {
+            numbers.read_rows(start..start + joint, &mut buffer)?;
+        } else {
+            let mut row_buffer = Vec::new();
+            for row in start..start + joint {
+                numbers.read(row, columns.clone(), &mut row_buffer)?;
+                buffer.append(&mut row_buffer);
+            }
+        }
+        let width = span.div_ceil(step) as usize;
+        let line = |i: u64| {
+            let mut line = Self { pixels: vec![Pixel::default(); width], read: 0 };
+            let bound = |i: u64| (joint * i / count * span) as usize;
+            let part = &buffer[bound(i)..bound(i + 1)];
+            line.read = part.len() as u64;
+            for row in part.chunks(span as usize) {
+                for (pixel, numbers) in line.pixels.iter_mut().zip(row.chunks(step as usize)) {
+                    pixel.add(numbers);
+                }
+            }
+            line
+        };
+        Ok((0..count).map(line).collect())
     }
 
     /// Reads some runs of each pixel of a row.
@@ -310,9 +369,10 @@ mod tests {
     }
 
     const BUDGET: u64 = 1 << 22;
+    const LOCAL: TileBudget = TileBudget { numbers: BUDGET, places: u64::MAX };
 
     fn at(numbers: &Table, level: u32, x: u64, y: u64) -> Tile {
-        tile(numbers, Place { level, x, y }, BUDGET).unwrap()
+        tile(numbers, Place { level, x, y }, LOCAL).unwrap()
     }
 
     #[test]
@@ -377,15 +437,63 @@ mod tests {
         }
     }
 
+    /// Counts the places that rows are read from.
+    struct Places(Table, std::sync::atomic::AtomicU64);
+
+    impl Numbers for Places {
+        fn rows(&self) -> u64 {
+            self.0.rows
+        }
+
+        fn columns(&self) -> u64 {
+            self.0.columns
+        }
+
+        fn block_len(&self) -> u64 {
+            self.0.block
+        }
+
+        fn read(&self, row: u64, columns: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
+            self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.0.read(row, columns, out)
+        }
+
+        fn read_rows(&self, rows: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
+            self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.0.read_rows(rows, out)
+        }
+    }
+
+    /// A tile of a remote file reads adjacent rows at few places, each within the rows of its band of pixels.
+    #[test]
+    fn tiles_read_few_places() {
+        let numbers = Places(Table { rows: 262_144, columns: 640, block: 32 }, 0.into());
+        let budget = TileBudget { numbers: 1 << 20, places: 32 };
+        let tile = tile(&numbers, Place { level: 10, x: 0, y: 0 }, budget).unwrap();
+        assert_eq!((tile.width, tile.height, tile.exact), (1, 256, false));
+        assert_eq!(numbers.1.into_inner(), 32);
+        // 6 of the 1024 rows of each of 256 pixels.
+        assert_eq!(tile.read, 6 * 256 * 640);
+        for (line, mean) in tile.mean.iter().enumerate() {
+            let band = (line / 8 * 8 * 1024) as f32;
+            let row = mean / 1000.0;
+            assert!((band..band + 8.0 * 1024.0).contains(&row), "{line}: {row}");
+        }
+        // Every row is read where all fit: the tile is exact.
+        let small = Table { rows: 300, columns: 400, block: 32 };
+        let exact = super::tile(&small, Place { level: 1, x: 0, y: 0 }, budget).unwrap();
+        assert_eq!((exact.exact, exact.mean), (true, at(&small, 1, 0, 0).mean));
+    }
+
     #[test]
     fn tiles_outside_the_image_are_rejected() {
         let table = Table { rows: 300, columns: 400, block: 32 };
         for (level, x, y) in [(2, 0, 0), (u32::MAX, 0, 0), (0, 2, 0), (0, 0, u64::MAX), (1, 1, 0)] {
-            let error = tile(&table, Place { level, x, y }, BUDGET).unwrap_err();
+            let error = tile(&table, Place { level, x, y }, LOCAL).unwrap_err();
             assert_eq!(error.code(), "name-not-found");
         }
         assert!(
-            tile(&Table { rows: 0, columns: 4, block: 1 }, Place { level: 0, x: 0, y: 0 }, 9)
+            tile(&Table { rows: 0, columns: 4, block: 1 }, Place { level: 0, x: 0, y: 0 }, LOCAL)
                 .is_err()
         );
     }

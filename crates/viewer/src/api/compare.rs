@@ -100,6 +100,8 @@ pub fn tensor(request: &Request) -> ApiResult {
 /// `GET tile`.
 pub fn tile(request: &Request) -> ApiResult {
     let (a, b) = tensor_pair(request)?;
-    let budget = request.a.budget().tile.min(request.b.budget().tile);
+    // The budget of a remote model is the smaller one.
+    let remote = if request.b.files.is_remote() { request.b } else { request.a };
+    let budget = remote.budget().tile;
     tile_response(&Differences::of(a, b)?, request.query, budget)
 }

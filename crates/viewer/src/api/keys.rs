@@ -109,6 +109,7 @@ fn entry(model: &OpenModel, n: usize, key: &str, value: &Value) -> Result<Json, 
         "unit": standard.map(|key| key.unit).filter(|unit| !unit.is_empty()),
         "default": standard.map(|key| key.default.to_string()).filter(|text| !text.is_empty()),
         "file": 0,
+        "damage": model.key_damage(key),
         "span": null,
         "value_start": null,
     });

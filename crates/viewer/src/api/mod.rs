@@ -8,6 +8,7 @@ mod graph;
 mod keys;
 mod models;
 mod overview;
+mod rope;
 mod state;
 mod templates;
 mod tensors;
@@ -45,6 +46,7 @@ pub fn router(session: Arc<Session>, authorization: Guard) -> Router {
         ("layers", model_graph(overview::layers)),
         ("graph", model_graph(graph::graph)),
         ("graph.svg", model_graph(graph::picture)),
+        ("rope", model_graph(rope::rope)),
         ("report", valid_model(overview::report)),
         ("traffic", any_model(state::traffic)),
         ("state", any_model(state::state)),
@@ -251,7 +253,7 @@ fn with_cause(model: &OpenModel, error: ApiError) -> ApiError {
         return ApiError { status: StatusCode::BAD_GATEWAY, ..error };
     }
     let changed = model.require_unchanged().err();
-    changed.or_else(|| model.damage().cloned()).unwrap_or(error)
+    changed.or_else(|| model.truncation().cloned()).unwrap_or(error)
 }
 
 async fn asset(Path(path): Path<AssetPath>) -> Result<HttpResponse, ApiError> {

@@ -41,9 +41,10 @@ pub fn entry(session: &Session, id: usize, model: &OpenModel) -> Json {
         "tensor_count": parsed.map(|parsed| parsed.tensors().len()),
         "files": files.iter().map(file).collect::<Json>(),
         "readable": parsed.is_some(),
-        "truncated": model.damage().is_some(),
+        "damaged": model.is_damaged(),
+        "truncated": model.truncation().is_some(),
         "error": model.error(),
-        "editable": !remote && parsed.is_some() && model.damage().is_none() && files.len() == 1,
+        "editable": !remote && parsed.is_some() && !model.is_damaged() && files.len() == 1,
         "original": session.original.filter(|original| id != *original),
     })
 }

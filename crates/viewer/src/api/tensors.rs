@@ -1,7 +1,7 @@
 //! Tensors: list, tiles of the heat map, rows, statistics.
 
 use gguf_kit::values::{
-    Entry, Matrix, Numbers, Place, Profile, Scales, Statistics, TILE, levels,
+    Entry, Matrix, Numbers, Place, Profile, Scales, Statistics, TILE, TileBudget, levels,
     statistics as statistics_of, tile as tile_of,
 };
 use gguf_store::ModelTensor;
@@ -45,6 +45,7 @@ fn entry(model: &OpenModel, n: usize, tensor: &ModelTensor) -> Json {
         "file": tensor.shard,
         "offset": tensor.offset,
         "missing_bytes": model.missing_bytes(tensor),
+        "damage": model.tensor_damage(n),
         "block": layer,
         "kind": truncated(kind.as_bytes(), MAX_CHARS),
     })
@@ -110,7 +111,7 @@ fn prefetch(matrix: &Matrix, query: &Query) -> Result<(), ApiError> {
 }
 
 /// Returns the requested tile.
-pub fn tile_response(numbers: &dyn Numbers, query: &Query, budget: u64) -> ApiResult {
+pub fn tile_response(numbers: &dyn Numbers, query: &Query, budget: TileBudget) -> ApiResult {
     let place = Place {
         level: query.parsed_or("level", 0)?,
         x: query.parsed_or("x", 0)?,

@@ -240,3 +240,22 @@ fn the_report_names_the_file_without_its_folders() {
     assert!(page.contains("demo.gguf") && !page.contains(dir.path().to_str().unwrap()));
     assert!(page.contains("og:title") && page.contains("<h2 id=\"layers\">"));
 }
+
+/// Rows of query and key projections are rotated in pairs; those of values are not.
+#[test]
+fn rope_of_projections() {
+    let dir = tempfile::tempdir().unwrap();
+    let viewer = Viewer::open(&[&demo(dir.path())]);
+    let rope = viewer.json("models/0/rope");
+    let all = rope["projections"].as_array().unwrap();
+    let names: Vec<_> = all.iter().map(|one| one["tensor"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 8, "{names:?}");
+    assert!(names.iter().all(|name| name.contains("attn_q.") || name.contains("attn_k.")));
+    assert_eq!(
+        all[0],
+        json!({
+            "tensor": "blk.0.attn_q.weight", "heads": 8, "layout": "interleaved", "start": 0,
+            "dimensions": 32, "freq_base": 10000.0,
+        })
+    );
+}
