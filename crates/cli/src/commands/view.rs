@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gguf_kit::Files;
+use gguf_kit::report::NamedFiles;
 use gguf_remote::Cache;
 use gguf_store::AtomicFile;
 use gguf_viewer::{Server, ServerOptions};
@@ -29,7 +30,8 @@ use crate::{listing, terminal};
 #[command(after_help = "Examples:\n  gguf view model.gguf\n  \
                         gguf view model-q4_k_m.gguf --reference model-f16.gguf\n  \
                         gguf view hf:org/repo:Q4_K_M --no-open\n  \
-                        gguf view model.gguf --export report.html")]
+                        gguf view model.gguf --export report.html\n  \
+                        gguf view model-q4_k_m.gguf --reference model-f16.gguf --export report.html")]
 pub struct Args {
     /// Files, directories, shards or remote locations (https://, hf:org/repo:file, s3://, gs://, az://).
     #[arg(required = true, value_name = "MODEL")]
@@ -50,8 +52,9 @@ pub struct Args {
     /// Maximum size of the disk cache for remote files, in the user's cache directory; 0 disables it.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = cache_limit)]
     cache_limit: u64,
-    /// Write a self-contained HTML report instead: summary, findings, metadata, and tensors with statistics.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["reference", "no_open", "port", "listen"])]
+    /// Write a self-contained HTML report instead: summary, heat maps, sizes, memory, findings, metadata, and tensors with
+    /// statistics. With --reference, the report shows the quantization error of each tensor.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["no_open", "port", "listen"])]
     export: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
@@ -121,19 +124,23 @@ fn redirect_page(url: &str) -> std::io::Result<NamedTempFile> {
     Ok(page)
 }
 
-/// Writes the HTML report of one model.
+/// Writes the HTML report of the models.
 fn export(args: &Args, path: &Path, cache: &Arc<Cache>) -> Result<(), Failure> {
-    let [source] = &args.models[..] else {
-        return Err(Failure::Usage("--export supports a single model".into()));
-    };
-    let files = Files::open(source, Some(cache))?;
+    let open = |source: &String| Files::open(source, Some(cache));
+    let models = args.models.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let reference = args.reference.as_ref().map(open).transpose()?;
     let (renderer, progress) = (render_template::renderer()?, Progress::new());
     let version = format!("gguf {}", env!("GGUF_VERSION"));
-    let page = gguf_kit::report::html(source, &files, &renderer, &version, &progress)?;
+    let sources = args.models.iter().zip(&models);
+    let named: Vec<_> = sources.map(|(source, files)| NamedFiles { source, files }).collect();
+    let reference_source = args.reference.as_deref().unwrap_or_default();
+    let original = reference.as_ref().map(|files| NamedFiles { source: reference_source, files });
+    let page = gguf_kit::report::html(&named, original, &renderer, &version, &progress)?;
     progress.finish();
     // Names of remote files are not local paths.
-    let local = files.files().iter().filter(|_| !files.is_remote());
-    let overwrite = args.force.protecting(local.map(|file| file.name()));
+    let local = models.iter().chain(&reference).filter(|files| !files.is_remote());
+    let inputs = local.flat_map(|files| files.files().iter().map(|file| file.name()));
+    let overwrite = args.force.protecting(inputs);
     AtomicFile::write(path, page.as_bytes(), &overwrite)?;
     eprintln!("wrote {}: {}", path.display(), listing::bytes(page.len() as u64));
     Ok(())

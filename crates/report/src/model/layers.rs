@@ -42,7 +42,7 @@ pub fn strips(model: &Model) -> Vec<Strip> {
 }
 
 /// Splits `PART.blk.N.` from a tensor name.
-fn layer_of(name: &str) -> Option<(&str, u64)> {
+pub(super) fn layer_of(name: &str) -> Option<(&str, u64)> {
     let (part, rest) = match name.strip_prefix("blk.") {
         Some(rest) => ("", rest),
         None => name.split_once(".blk.")?,

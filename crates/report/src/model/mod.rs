@@ -1,6 +1,11 @@
-//! HTML page of a model: facts, sizes of layers, findings, metadata keys and tensor statistics.
+//! HTML page of models: facts, heat maps, sizes, memory, quantization error, findings, metadata keys and tensor
+//! statistics.
 
+mod errors;
+mod groups;
 mod layers;
+mod pictures;
+mod png;
 
 use gguf::units::{bytes, count};
 use gguf::{Error, Finding, Value};
@@ -30,44 +35,177 @@ const MIN_SAMPLE: u64 = 1 << 16;
 /// Maximum number of characters of a value.
 const MAX_CHARS: usize = 400;
 
-/// Returns the page of a model that the user named `source`, with `findings` about it. Statistics of large models are
-/// computed from a sample of the weights. `version` names the program.
+/// A model of a page.
+pub struct ModelReport<'m> {
+    /// Name that the user gave it.
+    pub source: &'m str,
+    /// The model.
+    pub model: &'m Model,
+    /// Findings about it.
+    pub findings: &'m [Finding],
+    /// Memory to run it at several context sizes; may be empty.
+    pub memory: Vec<MemoryRow>,
+    /// The model that it was quantized from, and its name.
+    pub reference: Option<(&'m Model, &'m str)>,
+}
+
+/// Estimated memory at a context size, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryRow {
+    /// Context size in tokens.
+    pub context: u64,
+    /// All tensors.
+    pub weights: u64,
+    /// KV cache and recurrent states.
+    pub cache: u64,
+    /// Compute buffer.
+    pub compute_buffer: u64,
+}
+
+/// Returns the page of one or several models. Statistics of large models are computed from a sample of the weights.
+/// `version` names the program.
 ///
 /// # Errors
 /// If tensor data cannot be read, or `progress` stopped the work.
 pub fn model_page(
-    source: &str,
-    model: &Model,
-    findings: &[Finding],
+    reports: &[ModelReport],
     version: &str,
     progress: &dyn Progress,
 ) -> Result<String, Error> {
+    let is_single = reports.len() == 1;
+    let sections = reports.iter().enumerate().map(|(number, report)| {
+        // Anchors are unique in the page.
+        let prefix = if is_single { String::new() } else { format!("m{}-", number + 1) };
+        let mut section = section(report, &prefix, progress)?;
+        // So are the names of its landmarks.
+        if !is_single {
+            let label =
+                format!("{}, model {}", section["title"].as_str().unwrap_or_default(), number + 1);
+            section["label"] = label.into();
+        }
+        Ok(section)
+    });
+    let sections = sections.collect::<Result<Vec<_>, Error>>()?;
+    let summaries = || reports.iter().map(|report| Summary::of(report.model));
+    let (title, description) = match (summaries().next(), &sections[..]) {
+        (Some(summary), [one]) => (one["title"].clone(), description(&summary)),
+        _ => {
+            let names: Vec<_> = sections.iter().filter_map(|of| of["source"].as_str()).collect();
+            (format!("{} GGUF models", reports.len()).into(), names.join(", "))
+        }
+    };
+    let mut environment = Environment::new();
+    let added = environment.add_template(NAME, TEMPLATE);
+    let page = added.and_then(|()| environment.get_template(NAME)).and_then(|template| {
+        template.render(Serde(json!({
+            "title": title,
+            "description": description,
+            "version": version,
+            "comparison": (!is_single).then(|| comparison(reports, &sections)),
+            "models": sections,
+        })))
+    });
+    Ok(page.expect("the template matches its values") + "\n")
+}
+
+/// Returns the values of the section of a model, whose anchors begin with `prefix`.
+fn section(
+    report: &ModelReport,
+    prefix: &str,
+    progress: &dyn Progress,
+) -> Result<serde_json::Value, Error> {
+    let model = report.model;
     let summary = Summary::of(model);
-    let source = shown_source(source);
+    let source = shown_source(report.source);
     let budget = SAMPLE_BUDGET / model.tensors().len().max(1) as u64;
     let mut ordered: Vec<_> = model.tensors().iter().collect();
     ordered.sort_by_cached_key(|tensor| natural_order(&tensor.info.name));
     let tensors =
         ordered.into_iter().map(|tensor| TensorRow::of(tensor, budget.max(MIN_SAMPLE), progress));
     let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
-    let mut environment = Environment::new();
-    let added = environment.add_template(NAME, TEMPLATE);
-    let page = added.and_then(|()| environment.get_template(NAME)).and_then(|template| {
-        template.render(Serde(json!({
-            "title": summary.name.as_deref().map_or_else(|| source.to_owned(), truncated),
-            "description": description(&summary),
-            "version": version,
-            "source": source,
-            "layers": layers::strips(model),
-            "facts": facts(&summary),
-            "types": types(&summary),
-            "findings": findings.iter().map(FindingRow::of).collect::<Vec<_>>(),
-            "keys": keys(model),
-            "sampled": tensors.iter().any(|row| row.sampled),
-            "tensors": tensors,
-        })))
+    let title = summary.name.as_deref().map_or_else(|| source.to_owned(), truncated);
+    let errors = report.reference.map(|(reference, source)| {
+        errors::errors(model, reference, shown_source(source), progress)
     });
-    Ok(page.expect("the template matches its values") + "\n")
+    Ok(json!({
+        "prefix": prefix,
+        "title": title,
+        "label": title,
+        "source": source,
+        "pictures": pictures::pictures(model, progress)?,
+        "layers": layers::strips(model),
+        "facts": facts(&summary),
+        "groups": groups::groups(model),
+        "types": types(&summary),
+        "memory": report.memory.iter().map(MemoryCells::of).collect::<Vec<_>>(),
+        "errors": errors.transpose()?,
+        "findings": report.findings.iter().map(FindingRow::of).collect::<Vec<_>>(),
+        "keys": keys(model),
+        "sampled": tensors.iter().any(|row| row.sampled),
+        "tensors": tensors,
+    }))
+}
+
+/// A model as a row of the comparison of several.
+#[derive(Serialize)]
+struct ModelRow {
+    anchor: String,
+    title: String,
+    source: String,
+    architecture: String,
+    parameters: String,
+    file_type: String,
+    size: String,
+    bits: String,
+    context: String,
+    memory: String,
+    findings: usize,
+}
+
+fn comparison(reports: &[ModelReport], sections: &[serde_json::Value]) -> Vec<ModelRow> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |(report, section): (&ModelReport, &serde_json::Value)| {
+        let summary = Summary::of(report.model);
+        ModelRow {
+            anchor: format!("{}top", text(&section["prefix"])),
+            title: text(&section["title"]),
+            source: text(&section["source"]),
+            architecture: summary.architecture.as_deref().map_or_else(String::new, truncated),
+            parameters: count(summary.parameters),
+            file_type: summary.file_type.unwrap_or_default().to_owned(),
+            size: bytes(summary.file_bytes),
+            bits: format!("{:.2}", summary.bits_per_weight()),
+            context: summary.layers.context_length.map_or_else(String::new, |of| of.to_string()),
+            memory: report.memory.first().map_or_else(String::new, |row| {
+                format!("{} at {}", MemoryCells::of(row).total, row.context)
+            }),
+            findings: report.findings.len(),
+        }
+    };
+    reports.iter().zip(sections).map(row).collect()
+}
+
+/// Estimated memory, formatted.
+#[derive(Serialize)]
+struct MemoryCells {
+    context: u64,
+    weights: String,
+    cache: String,
+    compute_buffer: String,
+    total: String,
+}
+
+impl MemoryCells {
+    fn of(row: &MemoryRow) -> Self {
+        let total = row.weights.saturating_add(row.cache).saturating_add(row.compute_buffer);
+        Self {
+            context: row.context,
+            weights: bytes(row.weights),
+            cache: bytes(row.cache),
+            compute_buffer: bytes(row.compute_buffer),
+            total: bytes(total),
+        }
+    }
 }
 
 /// Returns the name of a local file without its directories, which may name the user; other sources as they are.
@@ -218,6 +356,8 @@ struct TensorRow {
     size: String,
     sampled: bool,
     figures: Option<StatisticsCells>,
+    /// Why there are no statistics.
+    reason: &'static str,
 }
 
 /// Statistics of a tensor, formatted.
@@ -235,9 +375,11 @@ struct StatisticsCells {
 impl TensorRow {
     fn of(tensor: &ModelTensor, budget: u64, progress: &dyn Progress) -> Result<Self, Error> {
         let info = &tensor.info;
+        let end = tensor.offset.saturating_add(info.byte_len().unwrap_or(0));
+        let is_missing = end > tensor.source.byte_len();
         let found = match Matrix::of(tensor) {
-            Ok(matrix) => Some(statistics(&matrix, budget, progress)?),
-            Err(_) => None,
+            Ok(matrix) if !is_missing => Some(statistics(&matrix, budget, progress)?),
+            _ => None,
         };
         Ok(Self {
             name: truncated(&info.name),
@@ -246,6 +388,7 @@ impl TensorRow {
             size: info.byte_len().map_or_else(|| "?".to_owned(), bytes),
             sampled: found.as_ref().is_some_and(|found| !found.exact),
             figures: found.as_ref().map(StatisticsCells::of),
+            reason: if is_missing { "data is missing" } else { "cannot be decoded" },
         })
     }
 }
@@ -331,10 +474,22 @@ mod tests {
         let model = Model::open(&path).unwrap();
         let findings = [Finding::error("magic", evil).key(evil)];
         let source = path.to_str().unwrap();
-        let page = model_page(source, &model, &findings, "gguf <1>", &()).unwrap();
-        for tag in ["<script", "<img", "<link", "<iframe", "href=\"h", " src=\"", "url("] {
+        let report = ModelReport {
+            source,
+            model: &model,
+            findings: &findings,
+            memory: Vec::new(),
+            reference: Some((&model, source)),
+        };
+        let page = model_page(&[report], "gguf <1>", &()).unwrap();
+        for tag in ["<script", "<img src=h", "<link", "<iframe", "href=\"h", " src=\"h", "url("] {
             assert!(!page.contains(tag), "{tag}");
         }
+        // Pictures are within the page.
+        assert!(
+            page.split(" src=\"").skip(1).all(|rest| rest.starts_with("data:image/png;base64,"))
+        );
+        assert!(page.contains("All weights are identical."), "{page}");
         assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("gguf &lt;1&gt;"));
         // Mean and standard deviation of 0 to 7.
         assert!(page.contains(">3.50<") && page.contains(">2.29<"), "{page}");

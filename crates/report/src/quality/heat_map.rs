@@ -120,7 +120,7 @@ pub(super) fn by_role(report: &QualityReport, width: f64, id: &str) -> Option<St
             let Some(error) = error else { continue };
             let types = types.into_iter().collect::<Vec<_>>().join(", ");
             let percent = significant(100.0 * error, 2);
-            let tooltip = format!("{}, {name} as {types}: {percent} %", entry.name);
+            let tooltip = format!("{}, {name} as {types}: {percent}%", entry.name);
             picture = picture.add(cells.cell(row, column, error, tooltip, cells.width >= 28.0));
         }
     }
@@ -154,7 +154,7 @@ pub(super) fn by_block(entry: &TypeQuality, id: &str) -> Option<String> {
         let row = blocks.iter().position(|other| Some(*other) == block).unwrap_or(0);
         let column = roles.iter().position(|other| *other == name).unwrap_or(0);
         let percent = significant(100.0 * tensor.error, 2);
-        let tooltip = format!("{} as {}: {percent} %", tensor.name, tensor.tensor_type);
+        let tooltip = format!("{} as {}: {percent}%", tensor.name, tensor.tensor_type);
         picture = picture.add(cells.cell(row, column, tensor.error, tooltip, true));
     }
     Some(picture.to_string())

@@ -161,7 +161,7 @@ pub(super) fn over_size(report: &QualityReport, width: f64, id: &str) -> String 
             None => String::new(),
         };
         let tooltip = format!(
-            "{}: {}, KL divergence {}, top-1 agreement {:.1} %{dominated}",
+            "{}: {}, KL divergence {}, top-1 agreement {:.1}%{dominated}",
             entry.name,
             bytes(entry.cost.file_bytes),
             significant(entry.mean_kld, 3),

@@ -7,6 +7,7 @@ use gguf_check::codes;
 use gguf_inspect::scan;
 use gguf_kit::json;
 use gguf_kit::memory::{LayerCache, LayerMemory, MemoryOptions, estimate};
+use gguf_kit::report::NamedFiles;
 use gguf_kit::summary::Summary;
 use gguf_runtime::CacheType;
 use gguf_store::Model;
@@ -144,9 +145,11 @@ pub fn layers(request: &Request) -> ApiResult {
 pub fn report(request: &Request) -> ApiResult {
     let (session, model) = (request.session, &request.model);
     let version = format!("gguf {}", session.version);
+    let original = session.original.filter(|original| request.id != *original);
+    let original = original.map(|original| session.models.model(original)).transpose()?;
     let page = gguf_kit::report::html(
-        &model.source,
-        &model.files,
+        &[NamedFiles { source: &model.source, files: &model.files }],
+        original.as_ref().map(|of| NamedFiles { source: &of.source, files: &of.files }),
         &session.renderer,
         &version,
         request.cancel,

@@ -72,7 +72,38 @@ fn export_never_overwrites() {
     assert!(html.starts_with("<!doctype html>") && html.contains("blk.0.attn_q.weight"));
     fails(&["view", &f16, "--export", &page], 2, &["report.html exists already"]);
     fails(&["view", &f16, "--export", &f16, "--force"], 2, &["f16.gguf"]);
-    fails(&["view", &f16, &f16, "--export", &dir.path("b.html")], 2, &["a single model"]);
     fails(&["view", &dir.path("nothing.gguf"), "--no-open"], 3, &["no such file"]);
     fails(&["view"], 2, &["<MODEL>..."]);
+}
+
+/// A report of several models, and of what quantization did.
+#[test]
+fn export_compares_models() {
+    let dir = Dir::new();
+    let (f16, page) = (dir.f16(), dir.path("two.html"));
+    let q8 = dir.path("q8.gguf");
+    succeeds(&["quantize", &f16, &q8, "q8_0"]);
+    succeeds(&["view", &f16, &q8, "--export", &page]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("<title>2 GGUF models</title>") && html.contains("href=\"#m2-top\""));
+    assert!(html.contains("id=\"m1-weights\"") && html.contains("data:image/png;base64,"));
+    let page = dir.path("errors.html");
+    succeeds(&["view", &q8, "--reference", &f16, "--export", &page]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("id=\"errors\"") && html.contains("The weights differ by 0."), "{html}");
+    assert!(html.contains("F16 → Q8_0") && html.contains("id=\"memory\""));
+    fails(&["view", &f16, "--reference", &q8, "--export", &q8, "--force"], 2, &["q8.gguf"]);
+}
+
+/// The report of a truncated file shows its header and the tensors that are there.
+#[test]
+fn export_of_a_truncated_file() {
+    let dir = Dir::new();
+    let (f16, page) = (dir.f16(), dir.path("cut.html"));
+    let bytes = std::fs::read(&f16).unwrap();
+    let cut = dir.path("cut.gguf");
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    succeeds(&["view", &cut, "--export", &page]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("data is missing") && html.contains("truncated"), "{html}");
 }
