@@ -248,14 +248,7 @@ function Notices({ current }: { current: Model | undefined }) {
           </p>
         </div>
       )}
-      {!offline.value && current?.truncated && (
-        <div class="notice">
-          <p>
-            <strong>The file is truncated:</strong> {current.error?.message}. Its header is intact, so metadata,
-            tokenizer and graph are complete; tensors whose data is missing are marked.
-          </p>
-        </div>
-      )}
+      {!offline.value && current?.damaged && <Damage model={current} />}
       {!offline.value && current && state && (
         <div class="notice">
           <p>
@@ -273,6 +266,24 @@ function Notices({ current }: { current: Model | undefined }) {
           {failed.value && <p>{failed.value}</p>}
         </div>
       )}
+    </div>
+  );
+}
+
+/** Says what is wrong with a damaged file that is shown. */
+function Damage({ model }: { model: Model }) {
+  const name = model.error?.key ?? model.error?.tensor;
+  return (
+    <div class="notice">
+      <p>
+        <strong>{model.truncated ? "The file is truncated:" : "The file is damaged:"}</strong>{" "}
+        {name && <code>{name.slice(0, 120)}: </code>}
+        {model.error?.message}.{" "}
+        {model.truncated
+          ? "Its header is intact, so metadata, tokenizer and graph are complete; tensors whose data is missing are marked."
+          : "Everything that can be read is shown; damaged keys and tensors are marked."}{" "}
+        {view.value !== "overview" && <a href={link([model.id, "overview"])}>All findings</a>}
+      </p>
     </div>
   );
 }

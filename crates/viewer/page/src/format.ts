@@ -10,6 +10,11 @@ export function count(n: number): string {
   return scaled(n, ["", "K", "M", "B", "T"], "");
 }
 
+/** Formats a count in few characters, for axes: `5K`. */
+export function compact(n: number): string {
+  return count(n).replace(/\.?0+(?=[KMBT])/, "");
+}
+
 function scaled(n: number, units: string[], space: string): string {
   let value = n;
   let unit = 0;

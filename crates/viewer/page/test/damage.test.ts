@@ -1,4 +1,4 @@
-// Truncated files, remote servers that stop, and adapters.
+// Truncated and damaged files, remote servers that stop, and adapters.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -37,6 +37,55 @@ test("a truncated file shows its header and marks what is cut", async () => {
   assert.deepEqual(faults, []);
   await page.context().close();
   await server.stop();
+});
+
+/** Writes a file with one key twice, and two tensors whose data overlaps. */
+function damaged(file: string): void {
+  const head = header({ "general.architecture": "llama", "general.name": "One", "general.xame": "Two" }, [
+    { name: "blk.0.attn_q.weight", shape: [32, 32], type: "F32" },
+    { name: "blk.0.attn_k.weight", shape: [32, 32], type: "F32" },
+    { name: "output.weight", shape: [32, 32], type: "F32" },
+  ]);
+  head.write("general.name", head.indexOf("general.xame"));
+  // The second tensor starts within the first: its offset follows its name, two dimensions and its type.
+  const name = "blk.0.attn_k.weight";
+  head.writeBigUInt64LE(2048n, head.indexOf(name) + name.length + 4 + 2 * 8 + 4);
+  writeFileSync(file, Buffer.concat([head, Buffer.alloc(3 * 4096)]));
+}
+
+test("a file with a doubled key and overlapping tensors is shown, with both marked", async (context) => {
+  const file = path.join(at, "damaged.gguf");
+  damaged(file);
+  const server = await serve(file);
+  context.after(() => server.stop());
+  // The model is no complete Llama, so it has no graph.
+  const { page, faults } = await open(browser, server.base, "desktop", "light", [422]);
+  await visit(page, server.base);
+  assert.match(await page.locator(".notice").innerText(), /The file is damaged: general\.name: the key occurs twice/);
+  await visit(page, `${server.base}#/0/metadata`);
+  const rows = page.locator(".keys .row");
+  const texts = await rows.allInnerTexts();
+  assert.deepEqual(
+    texts.map((text) => text.replace(/\s+/g, " ").trim()),
+    ['general.architecture "llama"', 'general.namedamaged "One"', 'general.namedamaged "Two"'],
+  );
+  await rows.nth(2).click();
+  await page.locator("article .problem").waitFor();
+  assert.match(await page.locator("article .problem").innerText(), /the key occurs twice/);
+  assert.match(await page.locator(".value-text").innerText(), /Two/);
+  assert.equal(await page.getByRole("button", { name: "Edit" }).count(), 0, "a damaged file is not edited");
+  await accessible(page, "a damaged key");
+  await visit(page, `${server.base}#/0/tensors/blk.0.attn_q.weight`);
+  assert.match(await page.locator("article .problem").innerText(), /its data overlaps that of blk\.0\.attn_k\.weight/);
+  assert.equal((await page.locator(".tensor-rows .row:has(.badge.error) .tensor-text").count()) >= 2, true);
+  assert.equal(await page.locator(".heat-canvas").count(), 1, "intact weights are shown");
+  await accessible(page, "a damaged tensor");
+  await visit(page, `${server.base}#/0/tensors/output.weight`);
+  assert.equal(await page.locator("article .problem").count(), 0);
+  await visit(page, `${server.base}#/0/file`);
+  assert.match(await page.locator(".file-regions").innerText(), /metadata[^]*blk\.0\.attn_q\.weight[^]*output\.weight/);
+  assert.deepEqual(faults, []);
+  await page.context().close();
 });
 
 test("a remote server that stops is said to be silent", async () => {

@@ -131,6 +131,24 @@ test("attention heads have numbers", async () => {
   await page.context().close();
 });
 
+test("rows of queries and keys have the number of their RoPE pair", async () => {
+  const { page } = await open(browser, server.base);
+  await visit(page, `${server.base}#/1/tensors/blk.0.attn_q.weight?at=20,36.5,20`);
+  await page.waitForFunction(() => document.querySelector(".heat-names")?.textContent?.includes("dim 4 · pair 2a"));
+  // Head 1 of 32 dimensions, dimension 4.
+  await page.locator(".heat-canvas").hover();
+  assert.match(await page.locator(".heat-reading").innerText(), /^row 36, column 20 \(head 1, dim 4, RoPE pair 2a\): /);
+  assert.equal(await page.locator(".heat-cursor.partner").count(), 1);
+  assert.match(
+    await page.locator(".heat-axes").innerText(),
+    /^Rows: 8 heads × 32 dims, RoPE pairs of neighbors \(2i, 2i\+1\)\. Columns: 256 embedding dims\.$/,
+  );
+  await visit(page, `${server.base}#/1/tensors/blk.0.ffn_up.weight`);
+  await page.locator(".heat-canvas").hover();
+  assert.equal(await page.locator(".heat-cursor.partner").count(), 0);
+  await page.context().close();
+});
+
 test("a vector is a chart", async () => {
   const { page, faults } = await open(browser, server.base);
   await visit(page, `${server.base}#/1/tensors/output_norm.weight`);

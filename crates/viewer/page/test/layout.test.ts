@@ -55,6 +55,68 @@ for (const width of [390, 700, 880, 900, 1024, 1100, 1200, 1440, 2560]) {
   });
 }
 
+test("names of tensors in the file map are whole, and wide windows are used", async () => {
+  const { page } = await open(browser, server.base);
+  for (const width of [390, 1024, 1440, 2560]) {
+    await page.setViewportSize({ width, height: 900 });
+    await visit(page, `${server.base}#/0/file?offset=40`);
+    const cut = await page
+      .locator(".span-text")
+      .evaluateAll((names) =>
+        names.filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent),
+      );
+    assert.deepEqual(cut, [], `names at ${width} pixels`);
+  }
+  await visit(page, `${server.base}#/0/tensors/blk.0.ffn_down.weight`);
+  const box = await page.locator(".heat-canvas").boundingBox();
+  assert.ok((box?.width ?? 0) > 1500, `the picture is ${box?.width} pixels wide`);
+  await page.getByRole("button", { name: "Full screen" }).click();
+  await page.waitForFunction(() => document.fullscreenElement?.classList.contains("heat"));
+  assert.ok(((await page.locator(".heat-canvas").boundingBox())?.height ?? 0) > 600);
+  await page.context().close();
+});
+
+test("plots name their lines, and have no empty values", async () => {
+  const { page } = await open(browser, server.base);
+  await visit(page, `${server.base}#/0/tensors/blk.0.attn_q.weight?tab=statistics`);
+  await page.locator(".uplot").nth(1).waitFor();
+  const visible = (plot: number) =>
+    page
+      .locator(".plot")
+      .nth(plot)
+      .locator(".u-label, .u-value")
+      .evaluateAll((cells) =>
+        cells.filter((cell) => getComputedStyle(cell).visibility === "visible").map((cell) => cell.textContent?.trim()),
+      );
+  assert.deepEqual(await visible(0), [], "the histogram has one line");
+  assert.deepEqual(await visible(1), ["min", "max", "std dev", "mean"]);
+  await page.locator(".plot").nth(1).locator(".u-over").hover();
+  await page.waitForFunction(() => document.querySelectorAll(".uplot.pointed").length === 1);
+  const shown = await visible(1);
+  assert.equal(shown.length, 10, "five names with their values");
+  assert.ok(
+    shown.every((text) => text !== "" && text !== "--"),
+    String(shown),
+  );
+  await page.context().close();
+});
+
+test("tokens of one character stand together", async () => {
+  const { page } = await open(browser, server.base);
+  await visit(page, `${server.base}#/0/tokenizer?tab=try&beside=none&text=${encodeURIComponent("a 世界")}`);
+  await page.locator(".piece-group").first().waitFor();
+  const groups = await page.locator(".piece-group").allInnerTexts();
+  assert.deepEqual(
+    groups.map((text) => text.match(/\b[0-9A-F]{2}\b(?!\d)/g)?.slice(0, 1)[0]),
+    ["E4", "E7"],
+  );
+  assert.deepEqual(await page.locator(".piece-whole").allInnerTexts(), ["世", "界"]);
+  await page.locator("textarea").fill("x".repeat(70_000));
+  await page.locator(".problem").waitFor();
+  assert.match(await page.locator(".problem").innerText(), /The text has 70.000 bytes\. Shorten it to 65.536 bytes/);
+  await page.context().close();
+});
+
 test("all lines of bytes have their text in one column", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/metadata?key=2`);

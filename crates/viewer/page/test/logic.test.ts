@@ -1,11 +1,15 @@
 // Logic of the views: tensor tree, merge trees, graph segments.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GraphDocument, Operation, Tensor } from "../src/api/tensor-types";
+import { ApiError } from "../src/api/request";
+import type { GraphDocument, Operation, RopeProjection, Tensor } from "../src/api/tensor-types";
 import { folded, inputs, segments } from "../src/graph/segments";
 import { groups } from "../src/overview/groups";
+import { pairOf, partnerOf } from "../src/tensors/rope";
 import { filtered, rows } from "../src/tensors/tree";
+import { charactersOf } from "../src/tokenizer/characters";
 import { trees, wordOf } from "../src/tokenizer/merge-forest";
+import { wordsOf } from "../src/ui/error-words";
 
 function tensor(n: number, name: string, bytes = 100, type = "F16"): Tensor {
   const block = /blk\.(\d+)\.(.*)/.exec(name);
@@ -20,6 +24,7 @@ function tensor(n: number, name: string, bytes = 100, type = "F16"): Tensor {
     file: 0,
     offset: n * 100,
     missing_bytes: 0,
+    damage: null,
     block: block ? Number(block[1]) : null,
     kind: block?.[2] ?? name,
   };
@@ -175,4 +180,52 @@ test("inputs of operations are those of docs/graph.md", () => {
     values({ op: "linear_attention", query: 1, key: 2, value: 3, heads: 4, decay: { value: 5 }, state: 0 }),
     [1, 2, 3, 5],
   );
+});
+
+test("RoPE pairs of interleaved and NeoX heads", () => {
+  const rope = (layout: RopeProjection["layout"], start = 0, dimensions = 8): RopeProjection => ({
+    tensor: "blk.0.attn_q.weight",
+    heads: 2,
+    layout,
+    start,
+    dimensions,
+    freq_base: 10_000,
+  });
+  const pairs = (of: RopeProjection) => [0, 1, 2, 5, 9].map((dimension) => pairOf(of, dimension));
+  assert.deepEqual(pairs(rope("interleaved")), ["pair 0a", "pair 0b", "pair 1a", "pair 2b", "not rotated"]);
+  assert.deepEqual(pairs(rope("neox")), ["pair 0a", "pair 1a", "pair 2a", "pair 1b", "not rotated"]);
+  // Rows of the second head of 16 dimensions, of which 4 to 11 are rotated.
+  const partners = (of: RopeProjection) => [16, 20, 21, 24, 27, 28].map((row) => partnerOf(of, row, 16));
+  assert.deepEqual(partners(rope("interleaved", 4)), [null, 21, 20, 25, 26, null]);
+  assert.deepEqual(partners(rope("neox", 4)), [null, 24, 25, 20, 23, null]);
+});
+
+test("tokens that are parts of a character are grouped", () => {
+  const groups = (...hex: string[]) => charactersOf(hex.map((hex) => ({ hex })));
+  // SmolLM2: "a" and the characters of U+4E16 U+754C.
+  assert.deepEqual(groups("61", "e4b8", "96", "e7", "95", "8c", "21"), [
+    { start: 1, end: 3, text: "世" },
+    { start: 3, end: 6, text: "界" },
+  ]);
+  // A token with the end of one character and the start of the next.
+  assert.deepEqual(groups("e4", "b896e7", "958c"), [{ start: 0, end: 3, text: "世界" }]);
+  // Whole characters, a lone byte, and a character that is never completed.
+  assert.deepEqual(groups("e4b896", "96", "e4", "61", "f09f"), []);
+  assert.deepEqual(groups("", "20f0", "9f", "9880"), [{ start: 1, end: 4, text: " 😀" }]);
+});
+
+test("errors have words for people", () => {
+  const words = (code: string, message: string, help: string | null) => wordsOf(new ApiError(400, code, message, help));
+  assert.deepEqual(words("request-invalid", "`x` is missing", "Read `docs/viewer-api.md`."), {
+    message: "`x` is missing",
+    help: null,
+  });
+  assert.deepEqual(words("name-not-found", "no such key", "List the tensors with `gguf inspect --tensors`."), {
+    message: "No such key",
+    help: "It may have been renamed or removed. Choose another one from the list.",
+  });
+  assert.match(words("template-syntax", "line 3: x", "Set the template with `gguf edit`").help ?? "", /marked line/);
+  // Help about the file itself is kept, commands of the terminal are not.
+  assert.equal(words("graph-limit", "x", "Do not use the file.").help, "Do not use the file.");
+  assert.equal(words("graph-invalid", "x", "Store it again with `gguf graph --store`.").help, null);
 });

@@ -33,6 +33,7 @@ function tensor(n: number, name: string): Tensor {
     file: 0,
     offset: 0,
     missing_bytes: 0,
+    damage: null,
     block: found ? Number(found[1]) : null,
     kind: found?.[2] ?? name,
   };

@@ -13,6 +13,8 @@ export interface Tensor {
   offset: number;
   /** Bytes that a truncated file lacks. */
   missing_bytes: number;
+  /** What is wrong with the tensor in a damaged file. */
+  damage: string | null;
   block: number | null;
   kind: string;
 }
@@ -32,6 +34,21 @@ export interface TensorFacts extends Tensor {
     scales: string[];
     fields: { name: string; about: string; count: number; kind: string }[];
   } | null;
+}
+
+/** RoPE of the rows of query and key projections. */
+export interface Rope {
+  projections: RopeProjection[];
+}
+
+export interface RopeProjection {
+  tensor: string;
+  heads: number;
+  layout: "interleaved" | "neox";
+  /** First rotary dimension of a head, and their number. */
+  start: number;
+  dimensions: number;
+  freq_base: number;
 }
 
 /** Statistics per group of `per` rows or columns; null for groups outside the sample. */

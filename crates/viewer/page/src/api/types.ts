@@ -16,7 +16,9 @@ export interface Model {
   tensor_count: number | null;
   files: { name: string; bytes: number }[];
   readable: boolean;
-  /** The header is intact, but tensor data is missing at the end. */
+  /** The header can be shown, but breaks rules: see `error`. */
+  damaged: boolean;
+  /** Tensor data is missing at the end. */
   truncated: boolean;
   error: ErrorBody | null;
   editable: boolean;
@@ -137,6 +139,8 @@ export interface Key {
   documentation: string | null;
   unit: string | null;
   default: string | null;
+  /** What is wrong with the key in a damaged file. */
+  damage: string | null;
   file: number;
   span: [number, number];
   value_start: number;

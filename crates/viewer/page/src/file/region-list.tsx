@@ -22,7 +22,7 @@ export function RegionList({
       class="span-rows"
       label="Regions of the file"
       count={file.spans.length}
-      height={30}
+      height={46}
       selected={at}
       reveal={at}
       onChoose={(index) => onGo(file.spans[index]?.start ?? 0)}
@@ -32,9 +32,15 @@ export function RegionList({
         return (
           <>
             <span class="dot" style={{ background: regionColour(span, tensors) }} aria-hidden="true" />
-            <span class="span-text">{regionName(span, tensors)}</span>
-            <span class="faint span-at">{hex(span.start)}</span>
-            <span class="number">{bytes(span.end - span.start)}</span>
+            <span class="span-about">
+              <span class="span-text" title={regionName(span, tensors)}>
+                {regionName(span, tensors)}
+              </span>
+              <span class="span-place faint">
+                <span class="span-at">{hex(span.start)}</span>
+                <span>{bytes(span.end - span.start)}</span>
+              </span>
+            </span>
           </>
         );
       }}

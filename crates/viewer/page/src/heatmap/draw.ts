@@ -61,6 +61,7 @@ export function draw(
   if (per.x >= BLOCK_LINES && source.block > 1) lines(canvas, size, camera, source, { x: source.block, y: 0 }, strong);
   if (Math.min(per.x, per.y) >= WEIGHT_LINES) lines(canvas, size, camera, source, { x: 1, y: 1 }, faint);
   lines(canvas, size, camera, source, groupLines(source, per), border);
+  innerLines(canvas, size, camera, source, strong);
   if (Math.min(per.x, per.y) >= VALUES && at === 0) numbers(canvas, size, camera, source, tiles, mapping);
   // Keep the top level as a fallback for missing tiles.
   const top = { level: source.levels - 1, x: 0, y: 0 };
@@ -162,6 +163,36 @@ function lines(
     }
   }
   canvas.stroke();
+}
+
+/** Draws the lines within groups of rows, dashed. */
+function innerLines(
+  canvas: CanvasRenderingContext2D,
+  size: Size,
+  camera: Camera,
+  source: Source,
+  colour: string,
+): void {
+  const { size: every, inner } = source.rowGroups ?? { size: 0 };
+  const per = pixels(camera, source).y;
+  if (!inner || inner.length === 0 || (every / (inner.length + 1)) * per < GROUP_LINES) return;
+  const seen = visibleRange(camera, source, size);
+  const left = Math.max(0, screen(seen.columns.first, camera.column, pixels(camera, source).x, size.width));
+  const right = Math.min(size.width, screen(seen.columns.end, camera.column, pixels(camera, source).x, size.width));
+  canvas.strokeStyle = colour;
+  canvas.lineWidth = 1;
+  canvas.setLineDash([4, 4]);
+  canvas.beginPath();
+  for (let group = Math.floor(seen.rows.first / every) * every; group < seen.rows.end; group += every) {
+    for (const at of inner) {
+      if (group + at >= source.rows) break;
+      const y = Math.round(screen(group + at, camera.row, per, size.height)) + 0.5;
+      canvas.moveTo(left, y);
+      canvas.lineTo(right, y);
+    }
+  }
+  canvas.stroke();
+  canvas.setLineDash([]);
 }
 
 function numbers(

@@ -34,6 +34,10 @@ interface Props {
   picked?: { row: number; column: number } | null;
   /** Returns what a weight is, such as its attention head. */
   describe?: (row: number, column: number) => string | null;
+  /** Returns the row that belongs to another, such as the other half of a RoPE pair. */
+  partner?: (row: number) => number | null;
+  /** What rows and columns are. */
+  about?: string | null;
   /** Names of rows, shown when rows are high enough. */
   names?: RowNames | null;
   /** Camera of several heat maps that move together. */
@@ -64,7 +68,7 @@ function grown(pixels: number): number {
 /** Pixels that an arrow key pans by. */
 const PAN_STEP = 60;
 
-export function Heatmap({ source, label, at, picked, describe, names, shared, onMove, onPick }: Props) {
+export function Heatmap({ source, label, at, picked, describe, partner, about, names, shared, onMove, onPick }: Props) {
   const figure = useRef<HTMLElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const frame = useRef(0);
@@ -195,7 +199,7 @@ export function Heatmap({ source, label, at, picked, describe, names, shared, on
     cursor.value = null;
     requestDraw();
   }, [source.name]);
-  useEffect(requestDraw, [mapping, tiles]);
+  useEffect(requestDraw, [mapping, tiles, source.rowGroups, source.columnGroups]);
   const common = shared?.value ?? null;
   useEffect(() => {
     if (!common || !camera.current || formatted(common) === formatted(camera.current)) return;
@@ -321,6 +325,8 @@ export function Heatmap({ source, label, at, picked, describe, names, shared, on
 
   const now = view.value;
   const mark = cursor.value;
+  const partnerRow = mark ? (partner?.(mark.row) ?? null) : null;
+  const partnerPlace = mark && partnerRow !== null ? { column: mark.column, row: partnerRow } : null;
   // A wide matrix that fits as a whole needs no room above and below.
   const ratio = (source.columns * source.stretch.x) / (source.rows * source.stretch.y);
   const isFlat = ratio > 1.2 && ratio < 5;
@@ -411,10 +417,11 @@ export function Heatmap({ source, label, at, picked, describe, names, shared, on
             [
               { place: picked ?? null, name: " picked" },
               { place: mark, name: "" },
+              { place: partnerPlace, name: " partner" },
             ].map(
               ({ place, name }) =>
                 place &&
-                (name !== "" || Math.min(per.x, per.y) >= 4) && (
+                (name === " picked" || Math.min(per.x, per.y) >= 4) && (
                   <div
                     key={name}
                     class={`heat-cursor${name}`}
@@ -455,6 +462,7 @@ export function Heatmap({ source, label, at, picked, describe, names, shared, on
         )}
       </div>
       <figcaption class="heat-caption">
+        {about && <p class="heat-axes faint">{about}</p>}
         <p class="heat-reading">
           {mark
             ? reading(mark)

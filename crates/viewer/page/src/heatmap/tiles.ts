@@ -23,6 +23,8 @@ export interface Groups {
   /** Name of one, such as `head`, and of a row or column in it. */
   name: string;
   part: string;
+  /** Lines within a group, such as between RoPE pairs. */
+  inner?: number[];
 }
 
 /** Source of tiles. */

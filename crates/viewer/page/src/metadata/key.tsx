@@ -39,6 +39,7 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
           bytes {hex(start)} to {hex(end)}
         </a>
       </p>
+      {value.damage !== null && <p class="problem">The file is damaged: {value.damage}.</p>}
       {value.documentation ? (
         <p class="documentation">{value.documentation}</p>
       ) : (

@@ -95,6 +95,11 @@ function List({ pages, selected, model }: { pages: PagedList<Key>; selected: num
             <span class="key-name">
               {visible(key.name)}
               {changes(edits, key.name) && <span class="badge edited">edited</span>}
+              {key.damage !== null && (
+                <span class="badge error" title={key.damage}>
+                  damaged
+                </span>
+              )}
             </span>
             <span class="key-value">{brief(key)}</span>
           </>

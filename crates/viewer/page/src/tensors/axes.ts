@@ -1,54 +1,126 @@
-// Meaning of the rows and columns of a tensor: attention heads, experts, tokens.
+// Meaning of the rows and columns of a tensor: attention heads, RoPE pairs, experts, tokens.
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { address, get } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { Token, Tokens } from "../api/token-types";
-import type { TensorFacts } from "../api/tensor-types";
+import type { Rope, RopeProjection, TensorFacts } from "../api/tensor-types";
 import type { Model, Summary } from "../api/types";
-import { visible } from "../format";
+import { plural, visible, whole } from "../format";
 import type { RowNames } from "../heatmap/heatmap";
 import type { Groups } from "../heatmap/tiles";
+import { pairOf, partnerOf } from "./rope";
 
 export interface Axes {
   rows: Groups | null;
   columns: Groups | null;
-  /** Names of rows that are tokens. */
+  /** Names of rows: tokens, or dimensions of heads. */
   names: RowNames | null;
   /** Returns the meaning of a position, or null. */
   describe: (row: number, column: number) => string | null;
+  /** Returns the row that RoPE rotates together with this one, or null. */
+  partner: (row: number) => number | null;
+  /** What rows and columns are, in words. */
+  about: string | null;
 }
 
 /** Returns the meaning of the axes of a tensor. */
 export function useAxes(model: Model, tensor: TensorFacts): Axes {
   const summary = useDocument<Summary>(`models/${model.id}/summary`);
+  const rope = useDocument<Rope>(/attn_[qk]\b/.test(tensor.kind) ? `models/${model.id}/rope` : null);
+  const pairs = rope.value?.projections.find((projection) => projection.tensor === tensor.name) ?? null;
   const tokens = summary.value?.tokenizer?.tokens ?? null;
-  const names = useMemo(
+  const tokenNames = useMemo(
     () => (isByToken(tensor, tokens) ? new TokenNames(model.id) : null),
     [model.id, tensor.n, tokens],
   );
   // Render again when names have been loaded.
-  names?.edition.value;
-  const { rows, columns } = useMemo(() => groupsOf(tensor, summary.value), [tensor.n, summary.value]);
-  return {
-    rows,
-    columns,
-    names,
-    describe: (row, column) => {
-      const parts = [within(rows, row), within(columns, column)].filter((part) => part !== null);
-      if (names) {
-        names.request(row, row + 1);
-        const name = names.get(row);
-        if (name !== null) parts.unshift(`token ${name}`);
-      }
-      return parts.length > 0 ? parts.join(", ") : null;
-    },
+  tokenNames?.edition.value;
+  return useMemo(() => {
+    const groups = groupsOf(tensor, summary.value);
+    const rows = withPairs(groups.rows, pairs, tensor);
+    const { columns } = groups;
+    const part = (row: number) => [within(rows, row), pairs && rows ? ropeOf(pairs, row % rows.size) : null];
+    const partName = (row: number) =>
+      rows && rows.size > 1
+        ? [
+            `${rows.name} ${Math.floor(row / rows.size)}`,
+            `${rows.part} ${row % rows.size}`,
+            pairs ? pairOf(pairs, row % rows.size) : null,
+          ]
+            .filter(Boolean)
+            .join(" · ")
+        : null;
+    return {
+      rows,
+      columns,
+      names: tokenNames ?? (rows && rows.size > 1 ? { get: partName, request: () => undefined } : null),
+      describe: (row, column) => {
+        const parts = [...part(row), within(columns, column)].filter((part) => part !== null);
+        if (tokenNames) {
+          tokenNames.request(row, row + 1);
+          const name = tokenNames.get(row);
+          if (name !== null) parts.unshift(`token ${name}`);
+        }
+        return parts.length > 0 ? parts.join(", ") : null;
+      },
+      partner: (row) => (pairs && rows ? partnerOf(pairs, row, rows.size) : null),
+      about: aboutAxes(tensor, summary.value, rows, columns, pairs, tokenNames !== null),
+    };
+  }, [tensor.n, summary.value, pairs, tokenNames]);
+}
+
+/** Adds the lines that separate RoPE pairs to the groups of heads. */
+function withPairs(rows: Groups | null, pairs: RopeProjection | null, tensor: TensorFacts): Groups | null {
+  if (!pairs) return rows;
+  // The graph knows single heads, and heads that the metadata does not state.
+  const name = tensor.kind.startsWith("attn_k") ? "KV head" : "head";
+  const groups = rows ?? { size: tensor.rows / Math.max(1, pairs.heads), name, part: "dim" };
+  if (!Number.isInteger(groups.size)) return rows;
+  const { start, dimensions, layout } = pairs;
+  const inner =
+    layout === "interleaved"
+      ? Array.from({ length: dimensions / 2 }, (_, i) => start + 2 * (i + 1))
+      : [start + dimensions / 2, start + dimensions];
+  return { ...groups, inner: [...(start > 0 ? [start] : []), ...inner].filter((at) => at < groups.size) };
+}
+
+/** Describes a dimension outside the names of rows, where the word RoPE is missing. */
+function ropeOf(pairs: RopeProjection, dimension: number): string {
+  const pair = pairOf(pairs, dimension);
+  return pair.startsWith("pair") ? `RoPE ${pair}` : pair;
+}
+
+/** Says what rows and columns are. */
+function aboutAxes(
+  tensor: TensorFacts,
+  summary: Summary | null,
+  rows: Groups | null,
+  columns: Groups | null,
+  pairs: RopeProjection | null,
+  isByToken: boolean,
+): string | null {
+  if (!summary) return null;
+  const axis = (count: number, groups: Groups | null, isTokens: boolean) => {
+    if (isTokens) return `${whole(count)} tokens`;
+    if (groups) {
+      const number = Math.round(count / groups.size);
+      return `${plural(number, groups.name)}${groups.size > 1 ? ` × ${plural(groups.size, groups.part)}` : ""}`;
+    }
+    if (count === summary.embedding_length) return `${whole(count)} embedding dims`;
+    if (count === number(summary.feed_forward_length)) return `${whole(count)} FFN neurons`;
+    return whole(count);
   };
+  const rope = pairs
+    ? `, RoPE pairs ${pairs.layout === "interleaved" ? "of neighbors (2i, 2i+1)" : `(i, i+${pairs.dimensions / 2}) (NeoX)`}`
+    : "";
+  return `Rows: ${axis(tensor.rows, rows, isByToken)}${rope}. Columns: ${axis(tensor.columns, columns, false)}.`;
 }
 
 function within(groups: Groups | null, at: number): string | null {
   if (!groups) return null;
-  return `${groups.name} ${Math.floor(at / groups.size)}, ${groups.part} ${at % groups.size}`;
+  const name = `${groups.name} ${Math.floor(at / groups.size)}`;
+  return groups.size > 1 ? `${name}, ${groups.part} ${at % groups.size}` : name;
 }
 
 function isByToken(tensor: TensorFacts, tokens: number | null): boolean {
@@ -67,6 +139,10 @@ export function groupsOf(
   const kind = tensor.kind.replace(/\.(weight|bias)$/, "");
   if (/_exps$/.test(kind) && tensor.shape.length === 3)
     return { rows: { size: tensor.shape[1] ?? 1, name: "expert", part: "row" }, columns: null };
+  // The rows of a router are experts.
+  const experts = summary.experts?.count;
+  if (kind === "ffn_gate_inp" && experts !== undefined && tensor.rows === experts)
+    return { rows: { size: 1, name: "expert", part: "" }, columns: null };
   const heads = number(summary.head_count);
   const keyValueHeads = number(summary.head_count_kv) ?? heads;
   const split = (length: number, count: number | null, name: string): Groups | null =>

@@ -43,6 +43,7 @@ export function TensorDetail({ model, tensor }: { model: Model; tensor: Tensor }
         fallback={<div class="detail-room" />}
         render={(value) => (
           <>
+            {value.damage !== null && <p class="problem">The file is damaged: {value.damage}.</p>}
             {value.documentation && <p class="documentation">{value.documentation}</p>}
             <TensorTabs model={model} tensor={value} />
           </>

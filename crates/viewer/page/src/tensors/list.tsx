@@ -129,6 +129,17 @@ function RowCells({ row }: { row: Row | undefined }) {
         {!tensor && <span class={`twist${row.open ? " open" : ""}`} aria-hidden="true" />}
         <span class="tensor-text">{visible(row.name)}</span>
         {!tensor && <span class="faint"> {row.tensors}</span>}
+        {row.missing ? (
+          <span class="badge error" title="The file is truncated: data is missing">
+            cut
+          </span>
+        ) : (
+          row.damage !== null && (
+            <span class="badge error" title={row.damage}>
+              damaged
+            </span>
+          )
+        )}
       </span>
       <span role="gridcell" class="tensor-type">
         {tensor && (
@@ -139,11 +150,6 @@ function RowCells({ row }: { row: Row | undefined }) {
         )}
       </span>
       <span role="gridcell" class="number">
-        {row.missing && (
-          <span class="badge error" title="The file is truncated: data is missing">
-            cut
-          </span>
-        )}{" "}
         {tensor && tensor.bytes === null ? "?" : bytes(row.bytes)}
       </span>
     </>

@@ -16,6 +16,8 @@ export interface Row {
   bytes: number;
   /** Whether a truncated file lacks data. */
   missing: boolean;
+  /** What is wrong with the tensor, or with one of the branch. */
+  damage: string | null;
 }
 
 export type Order = "tree" | "file" | "name" | "size" | "bits" | "type";
@@ -83,13 +85,25 @@ function groupRows(layer: string, tensors: Tensor[], opened: ReadonlySet<string>
 
 function leaf(tensor: Tensor, name: string, level: number): Row {
   const missing = tensor.missing_bytes > 0;
-  return { name, path: "", level, tensor, open: false, tensors: 1, bytes: tensor.bytes ?? 0, missing };
+  return {
+    name,
+    path: "",
+    level,
+    tensor,
+    open: false,
+    tensors: 1,
+    bytes: tensor.bytes ?? 0,
+    missing,
+    damage: tensor.damage,
+  };
 }
 
 function branch(name: string, path: string, level: number, members: Tensor[], open: boolean): Row {
   const bytes = members.reduce((sum, tensor) => sum + (tensor.bytes ?? 0), 0);
   const missing = members.some((tensor) => tensor.missing_bytes > 0);
-  return { name, path, level, tensor: null, open, tensors: members.length, bytes, missing };
+  const damaged = members.find((tensor) => tensor.damage !== null);
+  const damage = damaged ? `${damaged.name}: ${damaged.damage}` : null;
+  return { name, path, level, tensor: null, open, tensors: members.length, bytes, missing, damage };
 }
 
 function sorted(tensors: Tensor[], order: Order): Tensor[] {

@@ -63,6 +63,8 @@ export function Values({ model, tensor }: { model: Model; tensor: TensorFacts })
               : null
           }
           describe={(row, column) => axes.describe(row, of ? column * tensor.block_weights : column)}
+          partner={axes.partner}
+          about={axes.about}
           names={axes.names}
           onMove={(at) => setParams({ at })}
           onPick={(row, column) => setParams(of ? { row, column: column * tensor.block_weights } : { row, column })}

@@ -1,12 +1,16 @@
 // Tokenizes a text with one model, or with two side by side.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { models } from "../api/status";
 import type { Model } from "../api/types";
+import { whole } from "../format";
 import { setParams } from "../route";
 import { modelName } from "../ui/model-name";
 import { param, numberParam } from "../ui/view";
 import { TokenizedText } from "./tokenized";
+
+/** Longest text that the server tokenizes at once (docs/viewer-api.md). */
+const MAX_BYTES = 65_536;
 
 const SAMPLE = "The quick brown fox jumps over 13 lazy dogs.\nSchöne Grüße, 世界!";
 
@@ -27,6 +31,7 @@ export function TokenizeView({ model }: { model: Model }) {
     }, 150);
     return () => clearTimeout(timer);
   }, [text.value]);
+  const length = useMemo(() => new TextEncoder().encode(submitted.value).length, [submitted.value]);
   const request = { text: submitted.value, add_special: addSpecial.value, parse_special: parseSpecial.value };
   return (
     <>
@@ -70,10 +75,17 @@ export function TokenizeView({ model }: { model: Model }) {
           </label>
         )}
       </div>
-      <div class={other ? "beside" : ""}>
-        <TokenizedText model={model} request={request} named={other !== undefined} />
-        {other && <TokenizedText model={other} request={request} named />}
-      </div>
+      {length > MAX_BYTES ? (
+        <p class="problem" role="alert">
+          The text has {whole(length)} bytes. Shorten it to {whole(MAX_BYTES)} bytes, or use{" "}
+          <code>gguf tokenize MODEL --file FILE</code>.
+        </p>
+      ) : (
+        <div class={other ? "beside" : ""}>
+          <TokenizedText model={model} request={request} named={other !== undefined} />
+          {other && <TokenizedText model={other} request={request} named />}
+        </div>
+      )}
     </>
   );
 }

@@ -3,12 +3,13 @@ import { useSignal } from "@preact/signals";
 import { useId, useMemo } from "preact/hooks";
 import { post } from "../api/request";
 import { useRequest } from "../api/resource";
-import type { Tokenized } from "../api/token-types";
+import type { EncodedToken, Tokenized } from "../api/token-types";
 import type { Model } from "../api/types";
 import { plural, whole } from "../format";
 import { modelName } from "../ui/model-name";
 import { Copy } from "../ui/copy";
 import { Loaded } from "../ui/states";
+import { type Characters, charactersOf } from "./characters";
 import { wordOf } from "./merge-forest";
 import { MergeTree } from "./merge-tree";
 import { TokenText } from "./token-text";
@@ -57,6 +58,25 @@ function Tokens({ value, request }: { value: Tokenized; request: Props["request"
     event.preventDefault();
     chosen.value = Math.max(0, Math.min(shown.length - 1, at + step));
   }
+  const characters = useMemo(() => charactersOf(value.tokens), [value]);
+  const box = (piece: EncodedToken, i: number) => (
+    <span
+      key={i}
+      id={`${id}-${i}`}
+      role="option"
+      aria-selected={i === at}
+      class={`piece-box tint-${i % 4}${piece.type === "control" ? " control" : ""}${i === at ? " chosen" : ""}`}
+      onClick={() => (chosen.value = i)}
+    >
+      {piece.stands_for.includes("\ufffd") ? (
+        // A part of a character has bytes, but no text.
+        <code class="piece">{spaced(piece.hex).toUpperCase()}</code>
+      ) : (
+        <TokenText text={piece.stands_for === "" ? piece.text : piece.stands_for} />
+      )}
+      <span class="piece-id">{piece.id}</span>
+    </span>
+  );
   return (
     <>
       <p class="list-about" role="status">
@@ -75,24 +95,18 @@ function Tokens({ value, request }: { value: Tokenized; request: Props["request"
         aria-activedescendant={token ? `${id}-${at}` : undefined}
         onKeyDown={key}
       >
-        {shown.map((piece, i) => (
-          <span
-            key={i}
-            id={`${id}-${i}`}
-            role="option"
-            aria-selected={i === at}
-            class={`piece-box tint-${i % 4}${piece.type === "control" ? " control" : ""}${i === at ? " chosen" : ""}`}
-            onClick={() => (chosen.value = i)}
-          >
-            {piece.stands_for.includes("\ufffd") ? (
-              // A part of a character has bytes, but no text.
-              <code class="piece">{spaced(piece.hex).toUpperCase()}</code>
-            ) : (
-              <TokenText text={piece.stands_for === "" ? piece.text : piece.stands_for} />
-            )}
-            <span class="piece-id">{piece.id}</span>
-          </span>
-        ))}
+        {grouped(shown, characters).map((part) => {
+          const boxes = part.tokens.map((piece, k) => box(piece, part.start + k));
+          if (part.text === null) return boxes;
+          return (
+            <span key={`group ${part.start}`} class="piece-group" role="group" aria-label={`Together: ${part.text}`}>
+              <span class="piece-parts">{boxes}</span>
+              <span class="piece-whole" aria-hidden="true">
+                <TokenText text={part.text} />
+              </span>
+            </span>
+          );
+        })}
       </div>
       {!all.value && value.tokens.length > INITIAL_COUNT && (
         <button type="button" onClick={() => (all.value = true)}>
@@ -116,4 +130,25 @@ function Tokens({ value, request }: { value: Tokenized; request: Props["request"
       </details>
     </>
   );
+}
+
+interface Part {
+  start: number;
+  tokens: EncodedToken[];
+  /** Text of tokens that are parts of its characters; null for a single token. */
+  text: string | null;
+}
+
+/** Returns the tokens in order, those that share a character together. */
+function grouped(tokens: EncodedToken[], characters: Characters[]): Part[] {
+  const parts: Part[] = [];
+  let next = 0;
+  for (const { start, end, text } of characters) {
+    if (end > tokens.length) break;
+    for (; next < start; next += 1) parts.push({ start: next, tokens: tokens.slice(next, next + 1), text: null });
+    parts.push({ start, tokens: tokens.slice(start, end), text });
+    next = end;
+  }
+  for (; next < tokens.length; next += 1) parts.push({ start: next, tokens: tokens.slice(next, next + 1), text: null });
+  return parts;
 }

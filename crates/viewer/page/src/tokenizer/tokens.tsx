@@ -100,7 +100,13 @@ function Row({ token, scores }: { token: Token | undefined; scores: boolean }) {
         {token.text_bytes > 200 && <span class="faint"> … {whole(token.text_bytes)} B</span>}
       </span>
       <span role="gridcell" class="token-decoded">
-        {token.stands_for !== null && token.stands_for !== token.text && <TokenText text={token.stands_for} />}
+        {token.stands_for !== null &&
+          token.stands_for !== token.text &&
+          (token.stands_for.includes("\ufffd") ? (
+            <span class="token-part">part of a character</span>
+          ) : (
+            <TokenText text={token.stands_for} />
+          ))}
       </span>
       <span role="gridcell" class="token-hex">
         {spaced(token.stands_for_hex ?? token.hex)}

@@ -1,7 +1,7 @@
 // Plots drawn by uPlot. `label` is the accessible description.
 import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
-import { significant, whole } from "../format";
+import { compact, significant, whole } from "../format";
 import { scheme } from "./theme";
 
 /** Returns the value of a CSS colour variable. */
@@ -32,13 +32,16 @@ interface Props {
   onPick?: (index: number) => void;
 }
 
+/** Height of a plot in pixels, without its legend. */
+const HEIGHT = 240;
+
 export function Plot(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const edition = scheme.value;
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const height = props.height ?? 180;
+    const height = props.height ?? HEIGHT;
     let plot: uPlot | null = null;
     let isUnmounted = false;
     const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height }));
@@ -57,10 +60,10 @@ export function Plot(props: Props) {
   return (
     <div
       ref={box}
-      class="plot"
+      class={`plot${props.lines.length > 1 ? "" : " single"}`}
       role="img"
       aria-label={props.label}
-      style={{ minHeight: `${(props.height ?? 180) + 30}px` }}
+      style={{ minHeight: `${(props.height ?? HEIGHT) + 30}px` }}
     />
   );
 }
@@ -79,32 +82,37 @@ function options(props: Props, width: number, height: number, plotter: typeof uP
   const number = (is: boolean | undefined) => (value: number | null) =>
     value === null ? "–" : is ? whole(value) : significant(value);
   const label = (is: boolean | undefined) => (_: uPlot, values: (number | null)[]) =>
-    values.map((value) => (value === null ? "" : is ? whole(value) : short(value)));
+    values.map((value) =>
+      value === null ? "" : !is ? short(value) : values.some(isLong) ? compact(value) : whole(value),
+    );
   return {
     width,
     height,
     cursor: { y: false, drag: { x: true, y: false }, points: { size: 5 } },
-    legend: { live: true },
+    // A single series needs no legend while nothing is pointed at.
+    legend: { live: true, markers: { show: props.lines.length > 1 } },
     scales: { x: { time: false }, y: { distr: props.logarithmic ? 3 : 1 } },
     axes: [
-      { ...axis, values: label(props.xWhole) as uPlot.Axis.Values },
+      { ...axis, size: 34, values: label(props.xWhole) as uPlot.Axis.Values },
       { ...axis, size: 78, values: label(props.yWhole) as uPlot.Axis.Values },
     ],
     series: [
       { label: props.xName, value: (_, value) => number(props.xWhole)(value) },
       ...props.lines.map((line) => series(line, number(props.yWhole), plotter)),
     ],
-    hooks: props.onPick
-      ? {
-          ready: [
-            (plot) => {
-              plot.over.addEventListener("click", () => {
-                if (typeof plot.cursor.idx === "number") props.onPick?.(plot.cursor.idx);
-              });
-            },
-          ],
-        }
-      : {},
+    hooks: {
+      ready: [
+        (plot) => {
+          plot.over.addEventListener("click", () => {
+            if (typeof plot.cursor.idx === "number") props.onPick?.(plot.cursor.idx);
+          });
+        },
+      ],
+      // The style hides values, and a legend of a single series, while nothing is pointed at.
+      setLegend: [
+        (plot) => plot.root.classList.toggle("pointed", plot.legend.idx !== null && plot.legend.idx !== undefined),
+      ],
+    },
   };
 }
 
@@ -120,6 +128,11 @@ function series(line: Line, text: (value: number | null) => string, plotter: typ
   if (line.kind !== "bars") return line.kind === "band" ? { ...common, width: 0.75 } : { ...common, width: 1.5 };
   const bars = plotter.paths.bars?.({ size: [1, Number.POSITIVE_INFINITY], gap: 1 });
   return { ...common, fill: stroke, width: 0, ...(bars ? { paths: bars } : {}) };
+}
+
+/** Whether an integer has no room on an axis. */
+function isLong(value: number | null): boolean {
+  return value !== null && Math.abs(value) >= 1e4;
 }
 
 function short(value: number): string {

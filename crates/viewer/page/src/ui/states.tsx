@@ -2,20 +2,21 @@
 import type { ComponentChildren } from "preact";
 import type { Resource } from "../api/resource";
 import type { ApiError } from "../api/request";
+import { wordsOf } from "./error-words";
 
 /** An error with its help text and code. */
 export function ErrorMessage({ failure }: { failure: ApiError }) {
+  const { message, help } = wordsOf(failure);
   return (
     <div class="problem" role="alert">
       <p class="problem-what">
         {[failure.detail.key, failure.detail.tensor].map(
           (name) =>
-            typeof name === "string" &&
-            !failure.message.includes(name) && <code key={name}>{name.slice(0, 120)}: </code>,
+            typeof name === "string" && !message.includes(name) && <code key={name}>{name.slice(0, 120)}: </code>,
         )}
-        {failure.message}
+        {message}
       </p>
-      {failure.help && <p>{failure.help}</p>}
+      {help && <p>{help}</p>}
       <p class="faint">
         <code>{failure.code}</code>
       </p>

@@ -1,0 +1,1 @@
+import{b as c}from"./chunk-GBK2HMS5.js";import{h as u,i as s}from"./chunk-VTXOO733.js";function l(){let t=s(null),n=c(0);return u(()=>{let e=t.current;if(!e)return;let r=()=>{n.value=e.clientWidth};r();let o=new ResizeObserver(r);return o.observe(e),()=>o.disconnect()},[]),{element:t,width:n.value}}export{l as a};

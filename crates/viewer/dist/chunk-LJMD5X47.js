@@ -1,1 +1,0 @@
-import{j as s}from"./chunk-72R4YJ72.js";function u(e){let t=s.value?.models??[],o=t.every(i=>i.id===e.id||i.name!==e.name);if(e.name&&o)return e.name;let n=r(e.source);return t.some(i=>i.id!==e.id&&r(i.source)===n)?`${n} (${e.id})`:n}function r(e){return e.split(/[/\\]/).pop()||e}export{u as a,r as b};

@@ -1,1 +1,0 @@
-import{a as t}from"./chunk-72R4YJ72.js";var a=matchMedia("(max-width: 700px), (min-width: 861px) and (max-width: 960px), (min-width: 1181px) and (max-width: 1310px)"),n=t(a.matches);a.addEventListener("change",()=>{n.value=a.matches});function i(){return n.value}export{i as a};
