@@ -238,7 +238,7 @@ fn the_report_names_the_file_without_its_folders() {
     );
     let page = reply.text();
     assert!(page.contains("demo.gguf") && !page.contains(dir.path().to_str().unwrap()));
-    assert!(page.contains("og:title") && page.contains("<h2 id=\"layers\">"));
+    assert!(page.contains("og:title") && page.contains("<h2 id=\"sizes\">"));
 }
 
 /// Rows of query and key projections are rotated in pairs; those of values are not.
