@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use gguf_kit::embed::{EmbedOutput, embed, labels, normalize, probabilities};
-use gguf_kit::generate::{GenerateOptions, StopReason, generate};
+use gguf_kit::generate::{GenerateOptions, StopReason, TextModel, generate};
 use gguf_kit::logits::{EncoderInput, logits};
 use gguf_kit::run::{ExecutorOptions, LoadedModel, load};
 use gguf_runtime::{CacheType, Context, ContextOptions, Precision, SamplingOptions, Value};
@@ -158,13 +158,8 @@ impl Runner {
             seed,
             ..SamplingOptions::default()
         };
-        let generation = GenerateOptions {
-            sampling,
-            max_tokens: tokens,
-            stop,
-            ignore_eos: ignore_end,
-            lookup: false,
-        };
+        let generation =
+            GenerateOptions { sampling, max_tokens: tokens, stop, ignore_eos: ignore_end };
         let options =
             ContextOptions { tokens: context, cache_type: self.cache, ..ContextOptions::default() };
         let mut raised = None;
@@ -187,7 +182,9 @@ impl Runner {
                 }
             };
             let metadata = &self.running.metadata;
-            generate(&mut context, tokenizer, metadata, &ids, &generation, &mut read, progress)
+            let context = &mut context;
+            let model = TextModel { context, tokenizer, metadata, speculation: None };
+            generate(model, &ids, &generation, &mut read, progress)
         });
         if let Some(raised) = raised {
             return Err(raised);

@@ -57,16 +57,20 @@ enum Meaning {
     Last,
     /// A flag and its value without effect, said with the reason unless it only concerns the other program.
     Nothing(Option<&'static str>),
+    /// The flag with this name, if the value is a number.
+    Number(&'static str),
     /// A flag whose value is the default if it is negative.
     Unlimited,
     /// A flag whose value is the default if it is not positive.
     Positive,
 }
 
-use Meaning::{Flag, Last, Model, Nothing, Operand, Positive, Unlimited};
+use Meaning::{Flag, Last, Model, Nothing, Number, Operand, Positive, Unlimited};
 
 const CPU: Option<&str> = Some("models run on the CPU");
 const OWN: Option<&str> = None;
+const DRAFT_LENGTH: Option<&str> =
+    Some("the length of drafts follows measured acceptance and speed");
 
 /// Flags of llama.cpp's programs, the commands that translate them, the number of values, and the meaning.
 const TRANSLATIONS: &[(&[&str], &[&str], usize, Meaning)] = &[
@@ -112,6 +116,34 @@ const TRANSLATIONS: &[(&[&str], &[&str], usize, Meaning)] = &[
     ),
     (&["-ctk", "--cache-type-k"], TEXT, 1, Flag("--cache-type")),
     (&["-fa", "--flash-attn"], TEXT, 1, Nothing(OWN)),
+    (&["-md"], TEXT, 1, Flag("--draft")),
+    (&["--draft"], TEXT, 1, Number("--draft-max")),
+    (
+        &[
+            "--draft-min",
+            "--draft-n-min",
+            "--spec-draft-n-min",
+            "--draft-p-min",
+            "--spec-draft-p-min",
+            "--draft-p-split",
+            "--spec-draft-p-split",
+        ],
+        TEXT,
+        1,
+        Nothing(DRAFT_LENGTH),
+    ),
+    (
+        &["-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", "-devd", "--device-draft"],
+        TEXT,
+        1,
+        Nothing(CPU),
+    ),
+    (
+        &["-cd", "--ctx-size-draft", "-td", "--threads-draft", "-tbd", "--threads-batch-draft"],
+        TEXT,
+        1,
+        Nothing(OWN),
+    ),
     (&["-n", "--predict", "--n-predict", "-s", "--seed"], TEXT, 1, Unlimited),
     (&["-t", "--threads"], RUN, 1, Positive),
     (&["-t", "--threads"], &["quantize", "convert"], 1, Positive),
@@ -176,11 +208,18 @@ pub fn translate(
             (Nothing(Some(reason)), _) => {
                 terminal::note(format!("`{text}` has no effect: {reason}"))
             }
+            (Number(name), Some(value)) => {
+                let is_number = value.to_string_lossy().parse::<usize>().is_ok();
+                translated.push(if is_number { name.into() } else { word });
+                translated.push(value);
+            }
             (Unlimited, Some(value)) if value.to_string_lossy().starts_with('-') => {}
             (Positive, Some(value)) if value == "0" || value.to_string_lossy().starts_with('-') => {
             }
             (Unlimited | Positive, Some(value)) => translated.extend([word, value]),
-            (Model(_) | Operand | Last | Unlimited | Positive, None) => translated.push(word),
+            (Model(_) | Operand | Last | Number(_) | Unlimited | Positive, None) => {
+                translated.push(word);
+            }
         }
     }
     translated.extend(words);
@@ -229,7 +268,6 @@ const TIPS: &[(&[&str], &[&str], &str)] = &[
         &[],
         "a file of a repository is named `hf:org/repo:TYPE` or by its URL",
     ),
-    (&["-md", "--model-draft", "--draft", "--draft-max"], TEXT, "there are no draft models"),
     (
         &[
             "--rope-scaling",

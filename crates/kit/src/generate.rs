@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gguf::Metadata;
 use gguf_graph::OutputKind;
 use gguf_models::token::TokenType;
-use gguf_runtime::prompt_lookup::PromptLookup;
+use gguf_runtime::speculation::Speculation;
 use gguf_runtime::{Batch, Context, Sampler, SamplingOptions};
 use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Decoder, Tokenizer};
@@ -24,8 +24,18 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// Continues after end-of-generation tokens.
     pub ignore_eos: bool,
-    /// Drafts tokens by [`PromptLookup`], where the context of the model can be truncated. The text stays the same.
-    pub lookup: bool,
+}
+
+/// A model that generates text.
+pub struct TextModel<'m> {
+    /// Context, whose first sequence is empty or has the first tokens of the prompt.
+    pub context: &'m mut Context,
+    /// Tokenizer.
+    pub tokenizer: &'m Tokenizer,
+    /// Metadata of the model.
+    pub metadata: &'m Metadata,
+    /// Speculative decoding, which does not change the text; without effect if tokens cannot be removed from the context.
+    pub speculation: Option<&'m mut Speculation>,
 }
 
 /// Reason for the end of a generation.
@@ -67,27 +77,30 @@ impl Completion {
     }
 }
 
-/// Generates text after `prompt` in the first sequence of `context`, which may have tokens already. A model with a text
-/// encoder (T5) encodes the prompt. Passes the text to `on_text` in pieces of whole characters.
+/// Generates text after `prompt` in the first sequence of the context. Tokens of the prompt that the sequence has are not
+/// computed again, except by a model with a text encoder (T5), which encodes the prompt. Passes the text to `on_text` in
+/// pieces of whole characters.
 ///
 /// # Errors
-/// As [`Context::run_finite`]; `result-missing` if all tokens are suppressed.
+/// As [`Context::run_finite`]; `request-invalid` if the context has more tokens than the prompt; `result-missing` if all
+/// tokens are suppressed.
 pub fn generate(
-    context: &mut Context,
-    tokenizer: &Tokenizer,
-    metadata: &Metadata,
+    model: TextModel<'_>,
     prompt: &[u32],
     options: &GenerateOptions,
     on_text: &mut dyn FnMut(&str) -> ControlFlow<()>,
     progress: &dyn Progress,
 ) -> Result<Completion, Error> {
+    let TextModel { context, tokenizer, metadata, speculation } = model;
     let started = Instant::now();
-    progress.begin("prompt", prompt.len() as u64);
+    progress.begin("prompt", prompt.len().saturating_sub(context.len(0)) as u64);
     let mut next = first_tokens(context, metadata, prompt, progress)?;
     read_all_but_last_batch(context, &mut next, progress)?;
     let mut writer = Writer::new(tokenizer, prompt, options, on_text);
-    let mut lookup = (options.lookup && context.can_truncate()).then(PromptLookup::default);
-    prompt.iter().for_each(|id| lookup.iter_mut().for_each(|lookup| lookup.push(*id)));
+    let mut speculation = speculation.filter(|_| context.can_truncate());
+    if let Some(speculation) = &mut speculation {
+        speculation.begin(prompt);
+    }
     let max_tokens = options.max_tokens.unwrap_or(usize::MAX);
     let has_room = |context: &Context, next: &[u32]| context.room(0) >= next.len();
     let mut flow = ControlFlow::Continue(());
@@ -95,23 +108,26 @@ pub fn generate(
         && writer.completion.ids.len() < max_tokens
         && (writer.completion.ids.is_empty() || has_room(context, &next))
     {
-        let run_started = Instant::now();
         let is_first = writer.completion.ids.is_empty();
         let room = context.room(0).min(context.batch_size()).saturating_sub(next.len());
         let limit = room.min(max_tokens - writer.completion.ids.len() - 1);
-        let draft = match &mut lookup {
-            Some(lookup) if !is_first => lookup.draft(limit),
+        let draft = match &mut speculation {
+            Some(speculation) if !is_first => speculation.draft(limit, progress)?,
             _ => Vec::new(),
         };
         let len = context.len(0) + next.len();
+        let run_started = Instant::now();
         let logits = context.run_finite(&batch(&next, &draft), OutputKind::Logits, progress)?;
+        let run_time = run_started.elapsed();
         let mut right = 0;
         for row in 0..logits.rows {
             let Some(id) = writer.sampler.sample(logits.row(row)) else {
                 let help = "suppress fewer tokens";
                 return Err(Error::request("result-missing", "every token is suppressed", help));
             };
-            lookup.iter_mut().for_each(|lookup| lookup.push(id));
+            if let Some(speculation) = &mut speculation {
+                speculation.push(id);
+            }
             writer.completion.ids.push(id);
             if is_first {
                 writer.completion.prompt_time = started.elapsed();
@@ -132,8 +148,12 @@ pub fn generate(
         }
         writer.completion.drafted += draft.len();
         writer.completion.accepted += right;
-        if let Some(lookup) = lookup.as_mut().filter(|_| !is_first) {
-            lookup.record(draft.len(), right, run_started.elapsed());
+        // What follows the end of the text is unknown.
+        if let Some(speculation) = &mut speculation
+            && !is_first
+            && flow.is_continue()
+        {
+            speculation.record(right, run_time);
         }
     }
     Ok(writer.finish())
@@ -219,8 +239,9 @@ impl<'g> Writer<'g> {
         self.completion
     }
 }
-/// Returns the first tokens of the decoder: the prompt, or the decoder start token after encoding the prompt with a text
-/// encoder.
+
+/// Returns the first tokens of the decoder: those of the prompt that the context does not have, or the decoder start token
+/// after encoding the prompt with a text encoder.
 fn first_tokens(
     context: &mut Context,
     metadata: &Metadata,
@@ -231,7 +252,13 @@ fn first_tokens(
     let has_text_encoder =
         graph.encoder().is_some_and(|(encoder, _)| encoder.features_width().is_none());
     if !has_text_encoder {
-        return Ok(prompt.to_vec());
+        let Some(rest) = prompt.get(context.len(0)..).filter(|rest| !rest.is_empty()) else {
+            let (len, tokens) = (context.len(0), prompt.len());
+            let what = format!("the context has {len} tokens, and the prompt {tokens}");
+            let help = "truncate the context to a part of the prompt";
+            return Err(Error::request("request-invalid", what, help));
+        };
+        return Ok(rest.to_vec());
     }
     context.encode_tokens(0, prompt, progress)?;
     let architecture = metadata.architecture().unwrap_or_default();

@@ -12,7 +12,7 @@
 //! | sign and verify files | [`signature`] |
 //! | edit metadata, change the byte order | [`edit`], [`key_value`], [`endian`] |
 //! | encode and decode arrays | [`codec`] |
-//! | run a model | [`run`], [`generate`](generate::generate), [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
+//! | run a model | [`run`], [`generate`](generate::generate), [`draft`], [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
 //! | evaluate a model | [`eval`], [`quality`], [`sensitivity`] |
 //! | choose a file or type for a machine | [`recommend`](recommend::recommend) |
 //! | write the card of a repository | [`card`](card::card) |
@@ -40,6 +40,7 @@ pub mod card;
 pub mod check;
 pub mod checkpoint;
 pub mod convert;
+pub mod draft;
 pub mod edit;
 pub mod embed;
 pub mod eval;

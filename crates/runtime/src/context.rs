@@ -111,8 +111,7 @@ impl Context {
 
     /// Whether [`Context::truncate`] can remove tokens of the model.
     pub fn can_truncate(&self) -> bool {
-        let has_states = !self.executor.graph().raw().states.is_empty();
-        has_states && self.sequences.iter().all(Sequence::can_truncate)
+        self.executor.can_truncate()
     }
 
     /// Runs a batch. Returns a row for each token whose output is requested, or, for pooled outputs, for each sequence

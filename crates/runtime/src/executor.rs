@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gguf::{Error, TensorInfo, TensorType};
-use gguf_graph::{Embedding, Graph, Index, Op, OutputKind};
+use gguf_graph::{Embedding, Graph, Index, Op, OutputKind, State};
 use gguf_lora::Adapter;
 use gguf_store::Model;
 
@@ -131,6 +131,14 @@ impl Executor {
             }
             _ => None,
         })
+    }
+
+    /// Whether tokens can be removed from contexts: all states are KV caches.
+    pub fn can_truncate(&self) -> bool {
+        let states = &self.graph.raw().states;
+        let is_cache =
+            |state: &State| matches!(state, State::KvCache { .. } | State::EncoderKv { .. });
+        !states.is_empty() && states.iter().all(is_cache)
     }
 
     /// Returns the width of an output; `None` if the model does not compute it.

@@ -8,7 +8,7 @@
 //! split into batches.
 //!
 //! Modules depend on each other in one direction: `system_memory`, `memory_budget`, `value`, `watch`, `instructions`,
-//! `repack`, `matrix`, `matmul`, `weights`, `lora`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`.
+//! `repack`, `matrix`, `matmul`, `weights`, `lora`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`, `speculation`.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -56,7 +56,6 @@ mod op;
 mod options;
 mod portable;
 mod prefetch;
-pub mod prompt_lookup;
 mod repack;
 mod run;
 mod sampler;
@@ -65,6 +64,7 @@ mod sequence;
 #[cfg(target_arch = "x86_64")]
 mod simd;
 mod softmax;
+pub mod speculation;
 mod system_memory;
 mod value;
 mod watch;

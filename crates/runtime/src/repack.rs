@@ -230,4 +230,9 @@ impl LazyRepack {
         }
         self.packed.get()
     }
+
+    /// Returns the repacked matrix, if there is one.
+    pub fn existing(&self) -> Option<&Packed> {
+        self.packed.get()
+    }
 }

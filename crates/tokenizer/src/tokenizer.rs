@@ -201,6 +201,11 @@ impl Tokenizer {
         if self.adds_bos() { self.encode("", options).first().copied() } else { None }
     }
 
+    /// Returns the token that encoding adds at the end of a text (with `add_special`), such as EOS.
+    pub fn last_token(&self) -> Option<u32> {
+        self.bos_eos.last
+    }
+
     /// Returns the tokens that end a generation, in order of their ids: the set of llama.cpp (`special_eog_ids`). It
     /// has EOS, EOT and EOM, tokens with well-known texts such as `<|im_end|>`, and the padding, repository and file
     /// separators of FIM.

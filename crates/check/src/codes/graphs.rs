@@ -78,8 +78,13 @@ pub(super) const GRAPHS: Area = Area {
         ),
         row(
             "vocabulary-differs",
-            "The two models have different vocabularies, so their logits cannot be compared.",
-            "Compare models with the same vocabulary.",
+            "The two models have different vocabularies, so their logits cannot be compared, nor one draft tokens for the other.",
+            "Use models with the same vocabulary.",
+        ),
+        row(
+            "draft-unusable",
+            "The model cannot draft tokens, or not for this target model.",
+            "Use a causal language model without recurrent states, or prompt lookup.",
         ),
         row(
             "logits-file-invalid",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gguf::{Gguf, Severity};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf;
-use gguf_kit::generate::{GenerateOptions, generate};
+use gguf_kit::generate::{GenerateOptions, TextModel, generate};
 use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::{Error, scratch};
 use gguf_quant::{Difference, difference};
@@ -126,11 +126,15 @@ fn complete(path: &Path) -> Result<String, Failure> {
         max_tokens: Some(12),
         stop: vec!["\n".into()],
         ignore_eos: false,
-        lookup: false,
     };
     let mut read = |_: &str| ControlFlow::Continue(());
-    let answer =
-        generate(&mut context, &tokenizer, &running.metadata, &ids, &generation, &mut read, &())?;
+    let model = TextModel {
+        context: &mut context,
+        tokenizer: &tokenizer,
+        metadata: &running.metadata,
+        speculation: None,
+    };
+    let answer = generate(model, &ids, &generation, &mut read, &())?;
     // Decoded together: a space at the start of the completion belongs to the text.
     let text = tokenizer.decode(&[ids, answer.ids].concat(), DecodeOptions::default());
     let text = String::from_utf8_lossy(&text);

@@ -84,7 +84,8 @@ fn compressed() -> (&'static Architecture, Vec<(&'static str, Value)>) {
     (architecture("deepseek2").unwrap(), keys.into())
 }
 
-fn write(metadata: &Metadata, tensors: Vec<TensorInfo>, path: &Path) {
+/// Writes a model with random weights.
+pub fn write(metadata: &Metadata, tensors: Vec<TensorInfo>, path: &Path) {
     let mut draft = RawHeader { metadata: metadata.clone(), tensors, ..RawHeader::default() };
     draft.lay_out().unwrap();
     let header = Header::new(draft).unwrap();

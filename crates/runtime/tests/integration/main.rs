@@ -5,6 +5,7 @@ mod architectures;
 mod batches;
 mod block_compress;
 mod block_selection;
+mod drafts;
 mod history;
 mod linear_attention;
 mod matmul_id;

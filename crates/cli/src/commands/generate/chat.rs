@@ -4,8 +4,9 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
+use gguf_kit::generate::{Completion, GenerateOptions, StopReason, TextModel, generate};
 use gguf_runtime::Context;
+use gguf_runtime::speculation::Speculation;
 use gguf_store::{AtomicFile, Existing, Overwrite};
 use gguf_tokenizer::template::TemplateSource;
 use serde_json::Value as Json;
@@ -13,7 +14,7 @@ use serde_json::Value as Json;
 use super::conversation::{self, message};
 use super::editor::Input;
 use super::interrupt::Interrupt;
-use super::{Session, TemplateArgs, report_speed};
+use super::{Session, TemplateArgs, report_faults, report_speed};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -36,10 +37,12 @@ pub fn run(
     let interrupt = Interrupt::new();
     let size = session.args.ctx_size.unwrap_or_else(|| session.default_context());
     let context = session.context(size)?;
+    let speculation = session.speculation(size)?;
     let mut input = Input::open();
     let mut chat = Chat {
         session,
         context,
+        speculation,
         size,
         template,
         cached: Vec::new(),
@@ -75,6 +78,7 @@ pub fn run(
 struct Chat<'s> {
     session: &'s Session<'s>,
     context: Context,
+    speculation: Option<Speculation>,
     /// Context size in tokens.
     size: usize,
     template: TemplateSource,
@@ -142,7 +146,7 @@ impl Chat<'_> {
         let ids = self.prompt()?;
         let reused = self.reuse_prefix(&ids);
         let options = self.options();
-        let Self { session, context, interrupt, .. } = self;
+        let Self { session, context, speculation, interrupt, .. } = self;
         let mut out = std::io::stdout().lock();
         let mut fault = None;
         let mut read = |text: &str| {
@@ -158,20 +162,19 @@ impl Chat<'_> {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        let answer = generate(
+        let model = TextModel {
             context,
-            &session.tokenizer,
-            &session.running.metadata,
-            &ids[reused..],
-            &options,
-            &mut read,
-            &progress,
-        );
+            tokenizer: &session.tokenizer,
+            metadata: &session.running.metadata,
+            speculation: speculation.as_mut(),
+        };
+        let answer = generate(model, &ids, &options, &mut read, &progress);
         self.interrupt.forget();
         if let Some(fault) = fault {
             return Err(fault.into());
         }
         writeln!(out)?;
+        report_faults(speculation);
         match answer {
             Ok(answer) => self.keep(ids, reused, answer),
             // After an interruption the contents of the KV cache are not known exactly.

@@ -12,13 +12,16 @@ use std::time::Instant;
 
 use conversation::message;
 
-use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
-use gguf_kit::run::LoadedModel;
+use gguf_kit::draft::Draft;
+use gguf_kit::generate::{Completion, GenerateOptions, StopReason, TextModel, generate};
+use gguf_kit::run::{ExecutorOptions, LoadedModel};
+use gguf_runtime::speculation::{self, PromptLookup, Speculation};
 use gguf_runtime::{Context, ContextOptions, SamplingOptions};
 use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 use serde_json::{Value as Json, json};
 
 use crate::document;
+use crate::downloads;
 use crate::failure::Failure;
 use crate::listing;
 use crate::model_args::{PrecisionArg, RunArgs, trained_context, warn_if_too_long};
@@ -134,7 +137,35 @@ pub(super) struct GenerationArgs {
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
+    speculation: SpeculationArgs,
+    #[command(flatten)]
     run: RunArgs,
+}
+
+/// Options of speculative decoding, which does not change the text.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Speculative decoding")]
+#[group(skip)]
+struct SpeculationArgs {
+    /// Draft model: a smaller model with the same vocabulary drafts tokens, and the model checks several in one run. The
+    /// text is the same.
+    #[arg(long, value_name = "MODEL", alias = "model-draft", alias = "spec-draft-model")]
+    draft: Option<String>,
+    /// Draft the tokens that followed the same tokens before (prompt lookup), and check several in one run. The text is
+    /// the same. With --draft, the draft model is asked where nothing is found.
+    #[arg(long)]
+    lookup: bool,
+    /// Maximum number of drafted tokens; 0 disables drafts. Drafts are as long as measured acceptance and speed make
+    /// worthwhile.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = speculation::MAX_DRAFT,
+        hide_short_help = true,
+        alias = "draft-n",
+        alias = "spec-draft-n-max"
+    )]
+    draft_max: usize,
 }
 
 /// Sampling options.
@@ -181,10 +212,6 @@ struct SamplingArgs {
     /// Continue after end-of-text tokens.
     #[arg(long)]
     ignore_eos: bool,
-    /// Speculative decoding by prompt lookup: draft the tokens that followed the same tokens before, and check several
-    /// in one run. The text is the same; code that is edited comes faster.
-    #[arg(long, help_heading = "Advanced", hide_short_help = true)]
-    lookup: bool,
 }
 
 impl SamplingArgs {
@@ -208,7 +235,6 @@ impl SamplingArgs {
             max_tokens: tokens,
             stop: self.stop.clone(),
             ignore_eos: self.ignore_eos,
-            lookup: self.lookup,
         }
     }
 }
@@ -217,6 +243,7 @@ impl SamplingArgs {
 struct Session<'a> {
     running: LoadedModel,
     tokenizer: Tokenizer,
+    draft: Option<Draft>,
     generation: GenerateOptions,
     args: &'a GenerationArgs,
 }
@@ -225,12 +252,39 @@ impl<'a> Session<'a> {
     fn open(source: &str, args: &'a GenerationArgs) -> Result<Self, Failure> {
         let running = args.run.open(source, args.precision)?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
+        let draft = match &args.speculation.draft {
+            Some(draft) => {
+                let options = ExecutorOptions {
+                    adapters: Vec::new(),
+                    ..args.run.options(PrecisionArg::Fast)
+                };
+                Some(Draft::load(&downloads::local(draft)?, &options, &running, &tokenizer)?)
+            }
+            None => None,
+        };
         let generation = args.sampling.generation(args.predict);
-        Ok(Self { running, tokenizer, generation, args })
+        Ok(Self { running, tokenizer, draft, generation, args })
     }
 
     fn default_context(&self) -> usize {
-        trained_context(&self.running.metadata).unwrap_or(4096).min(4096)
+        let trained = trained_context(&self.running.metadata).unwrap_or(4096).min(4096);
+        let of_draft = self.draft.as_ref().and_then(Draft::trained_context);
+        of_draft.map_or(trained, |of_draft| trained.min(of_draft))
+    }
+
+    /// Returns speculative decoding in a context of a size; `None` if it is off.
+    fn speculation(&self, tokens: usize) -> Result<Option<Speculation>, Failure> {
+        let SpeculationArgs { lookup, draft_max, .. } = self.args.speculation;
+        let mut speculation = Speculation::new(draft_max);
+        if lookup {
+            speculation = speculation.with(PromptLookup::default());
+        }
+        if let Some(draft) = &self.draft {
+            let cache_type = self.args.run.cache_type(PrecisionArg::Fast);
+            let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
+            speculation = speculation.with(draft.source(options)?);
+        }
+        Ok((draft_max > 0 && (lookup || self.draft.is_some())).then_some(speculation))
     }
 
     fn context(&self, tokens: usize) -> Result<Context, Failure> {
@@ -327,7 +381,9 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     let args = session.args;
     let needed = args.predict.map(|predict| ids.len().saturating_add(predict));
     let tokens = needed.unwrap_or_else(|| session.default_context().max(ids.len() + 1));
-    let mut context = session.context(args.ctx_size.unwrap_or(tokens))?;
+    let size = args.ctx_size.unwrap_or(tokens);
+    let mut context = session.context(size)?;
+    let mut speculation = session.speculation(size)?;
     let progress = Progress::of_prompt();
     let mut out = std::io::stdout().lock();
     let mut fault = None;
@@ -343,8 +399,13 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     };
     let started = Instant::now();
     let Session { running, tokenizer, generation, .. } = session;
-    let metadata = &running.metadata;
-    let answer = generate(&mut context, tokenizer, metadata, ids, generation, &mut read, &progress);
+    let model = TextModel {
+        context: &mut context,
+        tokenizer,
+        metadata: &running.metadata,
+        speculation: speculation.as_mut(),
+    };
+    let answer = generate(model, ids, generation, &mut read, &progress);
     if answer.is_err() && has_text {
         // The message begins a line.
         writeln!(out)?;
@@ -355,6 +416,7 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     if let Some(fault) = fault {
         return Err(fault.into());
     }
+    report_faults(&mut speculation);
     if as_json {
         let finish_reason = match answer.stop_reason {
             StopReason::Stop => "stop",
@@ -379,6 +441,13 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     }
     report_speed(ids.len(), &answer);
     Ok(())
+}
+
+/// Warns of drafts that ended with an error, which does not concern the text.
+fn report_faults(speculation: &mut Option<Speculation>) {
+    for fault in speculation.iter_mut().flat_map(Speculation::take_faults) {
+        terminal::warning(format!("the draft model is not used any more: {fault}"));
+    }
 }
 
 /// Says how fast an answer was, with `--verbose`.

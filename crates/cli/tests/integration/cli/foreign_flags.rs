@@ -9,7 +9,8 @@ fn flags_of_other_programs_get_a_tip() {
     fails(&["split", "-m", "x.gguf", "out"], 2, &["'-m'", "first argument"]);
     fails(&["generate", "x.gguf", "-hff", "y"], 2, &["'-hff'", "hf:org/repo:TYPE"]);
     fails(&["inspect", "-hx"], 2, &["unexpected argument '-hx'"]);
-    fails(&["generate", "x.gguf", "-md", "y"], 2, &["'-md'", "no draft models"]);
+    fails(&["generate", "x.gguf", "-md", "y"], 3, &["cannot open x.gguf"]);
+    fails(&["generate", "x.gguf", "--draft-p-min", "0.9"], 3, &["measured acceptance and speed"]);
     fails(&["generate", "x.gguf", "--xtc-probability", "1"], 2, &["no such sampler"]);
     fails(&["logits", "x.gguf", "--n-cpu-moe", "1", "-p", "a", "-o", "y"], 3, &["has no effect"]);
     fails(

@@ -56,6 +56,10 @@ const ROWS: usize = 16;
 /// Maximum number of tokens that are multiplied row by row; for more tokens, weights are unpacked to tiles.
 const FEW: usize = 4;
 
+/// Maximum number of tokens that are multiplied by repacked rows, if there are any: unpacking to tiles pays for more.
+#[cfg(target_arch = "x86_64")]
+const SEVERAL: usize = 24;
+
 /// Rows that [`Kernels::rows`] computes together.
 const LANES: usize = 16;
 
@@ -88,7 +92,7 @@ trait Kernels: Send + Sync {
         None
     }
 
-    /// Multiplies strips of repacked rows by up to [`FEW`] rows of activations, as [`Kernels::rows`] does.
+    /// Multiplies strips of repacked rows by rows of activations: `out` has a row per row of weights.
     #[cfg(target_arch = "x86_64")]
     fn packed(&self, _format: &PackedFormat, _strips: &[u8], _x: &Quantized, _out: &mut [f32]) {}
 
@@ -135,6 +139,11 @@ pub(super) fn matmul(
         return true;
     }
     let outputs = out.width;
+    #[cfg(target_arch = "x86_64")]
+    if let Some(packed) = repacked(context, &*kernels, matrix, first, x.rows, outputs) {
+        matmul_packed(context, &*kernels, packed, first, input, out);
+        return true;
+    }
     if x.rows <= FEW {
         matmul_few(context, &*kernels, matrix, first, input, out);
         return true;
@@ -173,6 +182,52 @@ fn quantized(kernels: &dyn Kernels, input: Input<'_>, epilogue: Epilogue) -> Arc
     }
 }
 
+/// Returns the repacked rows of the matrix, if it has them for this product. Repacks it after several products with
+/// few tokens.
+#[cfg(target_arch = "x86_64")]
+fn repacked<'m>(
+    context: MatmulContext<'_>,
+    kernels: &dyn Kernels,
+    matrix: &'m Matrix,
+    first: usize,
+    tokens: usize,
+    outputs: usize,
+) -> Option<&'m Packed> {
+    let is_whole = first.is_multiple_of(ROWS)
+        && (outputs.is_multiple_of(ROWS) || first + outputs == matrix.rows)
+        && (matrix.rows_per_matrix.is_multiple_of(ROWS) || matrix.rows == matrix.rows_per_matrix);
+    match tokens {
+        _ if !is_whole => None,
+        ..=FEW => matrix.repacked.get(matrix.bytes().len(), context.repack_budget, || {
+            kernels.pack(matrix.bytes(), matrix.row_bytes)
+        }),
+        ..=SEVERAL => matrix.repacked.existing(),
+        _ => None,
+    }
+}
+
+/// Multiplies repacked rows by some rows of activations.
+#[cfg(target_arch = "x86_64")]
+fn matmul_packed(
+    context: MatmulContext<'_>,
+    kernels: &dyn Kernels,
+    packed: &Packed,
+    first: usize,
+    input: Input<'_>,
+    out: &mut Value,
+) {
+    let quantized = quantized(kernels, input, Epilogue::None);
+    let (tokens, outputs) = (input.value.rows, out.width);
+    let strips = (TASK / packed.strip_bytes()).max(1);
+    by_columns(tokens, out, |columns| {
+        let tasks = columns.par_chunks_mut(strips * ROWS * tokens);
+        let tasks = tasks
+            .zip(packed.strips(first, outputs).par_chunks(strips * packed.strip_bytes()))
+            .filter(|_| !context.watch.cancelled());
+        tasks.for_each(|(out, strips)| kernels.packed(&packed.format, strips, &quantized, out));
+    });
+}
+
 /// Multiplies by up to [`FEW`] rows of activations.
 fn matmul_few(
     context: MatmulContext<'_>,
@@ -182,42 +237,27 @@ fn matmul_few(
     input: Input<'_>,
     out: &mut Value,
 ) {
-    let x = input.value;
-    let (tokens, outputs) = (x.rows, out.width);
-    let mut transposed = Vec::new();
-    // For one token, columns are rows.
-    let columns = if tokens == 1 {
-        &mut out.data
-    } else {
-        transposed.resize(tokens * outputs, 0.0);
-        &mut transposed
-    };
-    #[cfg(target_arch = "x86_64")]
-    if first.is_multiple_of(ROWS)
-        && (outputs.is_multiple_of(ROWS) || first + outputs == matrix.rows)
-        && (matrix.rows_per_matrix.is_multiple_of(ROWS) || matrix.rows == matrix.rows_per_matrix)
-        && let Some(packed) =
-            matrix.repacked.get(matrix.bytes().len(), context.repack_budget, || {
-                kernels.pack(matrix.bytes(), matrix.row_bytes)
-            })
-    {
-        let quantized = quantized(kernels, input, Epilogue::None);
-        let strips = (TASK / packed.strip_bytes()).max(1);
-        let tasks = columns.par_chunks_mut(strips * ROWS * tokens);
-        let tasks = tasks
-            .zip(packed.strips(first, outputs).par_chunks(strips * packed.strip_bytes()))
-            .filter(|_| !context.watch.cancelled());
-        tasks.for_each(|(out, strips)| kernels.packed(&packed.format, strips, &quantized, out));
-        return transpose(tokens, &transposed, out);
-    }
+    let (tokens, outputs) = (input.value.rows, out.width);
     let quantized = quantized(kernels, input, kernels.epilogue(tokens));
     let rows = (TASK / matrix.row_bytes).max(1).next_multiple_of(LANES);
-    let tasks = columns.par_chunks_mut(rows * tokens);
-    let tasks = tasks
-        .zip(matrix.rows(first, outputs).par_chunks(rows * matrix.row_bytes))
-        .filter(|_| !context.watch.cancelled());
-    tasks.for_each(|(out, weights)| kernels.rows(weights, &quantized, out));
-    transpose(tokens, &transposed, out);
+    by_columns(tokens, out, |columns| {
+        let tasks = columns.par_chunks_mut(rows * tokens);
+        let tasks = tasks
+            .zip(matrix.rows(first, outputs).par_chunks(rows * matrix.row_bytes))
+            .filter(|_| !context.watch.cancelled());
+        tasks.for_each(|(out, weights)| kernels.rows(weights, &quantized, out));
+    });
+}
+
+/// Lets `multiply` write the columns of some tokens, `tokens` numbers per row of weights, and puts them into rows.
+fn by_columns(tokens: usize, out: &mut Value, multiply: impl FnOnce(&mut [f32])) {
+    // For one token, columns are rows.
+    if tokens == 1 {
+        return multiply(&mut out.data);
+    }
+    let mut columns = vec![0.0; tokens * out.width];
+    multiply(&mut columns);
+    transpose(tokens, &columns, out);
 }
 
 /// Writes the columns of several tokens as rows.

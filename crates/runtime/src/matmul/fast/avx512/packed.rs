@@ -1,4 +1,4 @@
-//! Repacked rows with a few tokens.
+//! Repacked rows with some tokens.
 #![expect(clippy::needless_range_loop, reason = "tokens count through several arrays")]
 
 use std::arch::x86_64::{__m512, __m512i};
@@ -16,7 +16,10 @@ use crate::repack::{PackedFormat, Piece};
 /// Prefetch distance in bytes.
 const AHEAD: usize = 12288;
 
-/// Strips with up to [`FEW`] rows of activations: `out` has a row per row of weights.
+/// Maximum number of tokens that share one unpacking of the weights.
+const TOGETHER: usize = 8;
+
+/// Strips with rows of activations: `out` has a row per row of weights.
 pub(super) struct Strips<'r> {
     pub simd: V4Vnni,
     pub format: &'r PackedFormat,
@@ -47,50 +50,68 @@ impl NullaryFnOnce for Strips<'_> {
 impl Strips<'_> {
     #[inline(always)]
     fn with_bits<const BITS: usize, const TABLE: bool>(self) {
-        match (self.x.rows, self.format.group) {
-            (1, 16) => self.multiply::<BITS, TABLE, 1, 1>(),
-            (1, _) => self.multiply::<BITS, TABLE, 2, 1>(),
-            (_, 16) => self.multiply::<BITS, TABLE, 1, FEW>(),
-            _ => self.multiply::<BITS, TABLE, 2, FEW>(),
+        let tokens = self.x.rows;
+        let mut strips = self.strips;
+        for out in self.out.chunks_mut(ROWS * tokens) {
+            let mut rest = strips;
+            // The strip stays in the first-level cache.
+            for first in (0..tokens).step_by(TOGETHER) {
+                let strip =
+                    Strip { simd: self.simd, format: self.format, x: self.x, strips, first };
+                rest = match (tokens - first, self.format.group) {
+                    (1, 16) => strip.multiply::<BITS, TABLE, 1, 1>(out),
+                    (1, _) => strip.multiply::<BITS, TABLE, 2, 1>(out),
+                    (2, 16) => strip.multiply::<BITS, TABLE, 1, 2>(out),
+                    (2, _) => strip.multiply::<BITS, TABLE, 2, 2>(out),
+                    (..=FEW, 16) => strip.multiply::<BITS, TABLE, 1, FEW>(out),
+                    (..=FEW, _) => strip.multiply::<BITS, TABLE, 2, FEW>(out),
+                    (_, 16) => strip.multiply::<BITS, TABLE, 1, TOGETHER>(out),
+                    _ => strip.multiply::<BITS, TABLE, 2, TOGETHER>(out),
+                };
+            }
+            strips = rest;
         }
     }
+}
 
-    /// Multiplies groups of `UNITS` times 16 columns by up to `T` tokens.
+/// A strip and those after it, and the first of some tokens.
+struct Strip<'r> {
+    simd: V4Vnni,
+    format: &'r PackedFormat,
+    x: &'r Quantized,
+    strips: &'r [u8],
+    first: usize,
+}
+
+impl<'r> Strip<'r> {
+    /// Multiplies groups of `UNITS` times 16 columns by up to `T` tokens. Returns the strips after it.
     #[inline(always)]
-    fn multiply<const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usize>(self) {
-        let Self { simd, format, strips, x, out } = self;
+    fn multiply<const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usize>(
+        self,
+        out: &mut [f32],
+    ) -> &'r [u8] {
+        let Self { simd, format, x, mut strips, first } = self;
         let table = simd.avx512f._mm512_broadcast_i32x4(cast(format.table));
-        let tokens = if T == 1 { 1 } else { x.rows };
-        let (mut strips, mut outs) = (strips, out.chunks_mut(ROWS * tokens));
-        for out in &mut outs {
-            let mut sums = [simd.avx512f._mm512_setzero_ps(); T];
-            for (p, (columns, bytes)) in format.pieces().enumerate() {
-                let (piece, rest) = strips.split_at(bytes);
-                strips = rest;
-                let part = Part {
-                    bytes: piece,
-                    simd,
-                    format,
-                    x,
-                    table,
-                    column: p * DEPTH,
-                    columns,
-                    tokens,
-                };
-                let piece = format.piece(columns, piece);
-                if format.len == 256 {
-                    part.large::<BITS, TABLE, UNITS, T>(&piece, &mut sums);
-                } else {
-                    part.small::<BITS, TABLE, T>(&piece, &mut sums);
-                }
-            }
-            for t in 0..tokens {
-                let sums: [f32; ROWS] = cast(sums[t]);
-                for (out, sum) in out.chunks_exact_mut(tokens).zip(sums) {
-                    out[t] = sum;
-                }
+        let mut sums = [simd.avx512f._mm512_setzero_ps(); T];
+        for (p, (columns, bytes)) in format.pieces().enumerate() {
+            let (piece, rest) = strips.split_at(bytes);
+            strips = rest;
+            let part =
+                Part { bytes: piece, simd, format, x, table, column: p * DEPTH, columns, first };
+            let piece = format.piece(columns, piece);
+            if format.len == 256 {
+                part.large::<BITS, TABLE, UNITS, T>(&piece, &mut sums);
+            } else {
+                part.small::<BITS, TABLE, T>(&piece, &mut sums);
             }
         }
+        for t in 0..T.min(x.rows - first) {
+            let sums: [f32; ROWS] = cast(sums[t]);
+            for (out, sum) in out.chunks_exact_mut(x.rows).zip(sums) {
+                out[first + t] = sum;
+            }
+        }
+        strips
     }
 }
 
@@ -105,7 +126,8 @@ struct Part<'r> {
     columns: usize,
     /// Bytes of the piece.
     bytes: &'r [u8],
-    tokens: usize,
+    /// First token.
+    first: usize,
 }
 
 impl Part<'_> {
@@ -202,7 +224,7 @@ impl Part<'_> {
     /// Returns the token, or the last one in place of a missing one.
     #[inline(always)]
     fn token(&self, t: usize) -> usize {
-        t.min(self.tokens - 1)
+        (self.first + t).min(self.x.rows - 1)
     }
 
     /// Prefetches a later piece into the second-level cache, a part of it with each group.

@@ -1,0 +1,109 @@
+//! Text generation with drafted tokens.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli::support::{Dir, fails, gguf, json, other_weights, succeeds};
+
+const PROMPT: &str =
+    "And God said, Let there be light: and there was light. And God said, Let there be ";
+
+/// Returns the token ids of a completion, the numbers of drafted and of accepted tokens, and the messages.
+fn completion(model: &str, words: &[&str]) -> (Value, u64, u64, String) {
+    let command = ["generate", model, "--raw", "--json", "--ignore-eos"];
+    let output = gguf(&[&command[..], words].concat());
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{messages}");
+    let found = json(&String::from_utf8(output.stdout).unwrap());
+    let count = |name: &str| found[name].as_u64().unwrap();
+    (found["ids"].clone(), count("drafted_tokens"), count("accepted_tokens"), messages)
+}
+
+/// Tokens are equal, sampled or not, in both precisions, up to the end of the context and to the maximum number, with
+/// good drafts and bad ones.
+#[test]
+fn drafts_do_not_change_the_text() {
+    let dir = Dir::new();
+    let (f16, q4, bad) = (dir.f16(), dir.path("q4.gguf"), other_weights(&dir));
+    succeeds(&["quantize", &f16, &q4, "Q4_K_M"]);
+    let prompt = PROMPT.repeat(3);
+    let mut all_accepted = [0, 0, 0];
+    for model in [&f16, &q4] {
+        for words in [
+            &["--temp", "0", "-n", "120"][..],
+            &["--temp", "0", "-n", "120", "--precision", "exact"],
+            &["--temp", "0.8", "--seed", "7", "-n", "100", "--repeat-penalty", "1.1"],
+            &["--temp", "0", "-n", "-1", "-c", "160"],
+            &["--temp", "0", "-n", "100", "--cache-type", "q8_0"],
+        ] {
+            let words = [&["-p", &prompt], words].concat();
+            let (plain, none, ..) = completion(model, &words);
+            assert_eq!(none, 0);
+            let drafts = [
+                &["--lookup"][..],
+                &["--draft", &q4],
+                &["--lookup", "-md", &f16, "--draft-max", "5"],
+                &["--draft", &bad],
+            ];
+            for (number, flags) in drafts.into_iter().enumerate() {
+                let (ids, drafted, accepted, messages) =
+                    completion(model, &[&words[..], flags].concat());
+                assert_eq!(ids, plain, "{words:?} {flags:?}");
+                assert!(accepted <= drafted && messages.is_empty(), "{messages}");
+                if let Some(all) = all_accepted.get_mut(number) {
+                    *all += accepted;
+                }
+            }
+        }
+    }
+    assert!(all_accepted.iter().all(|accepted| *accepted > 0), "{all_accepted:?}");
+}
+
+#[test]
+fn drafts_with_nan_are_dropped() {
+    let dir = Dir::new();
+    let (f16, bad) = (dir.f16(), dir.path("bad.gguf"));
+    let mut bytes = fs::read(&f16).unwrap();
+    let model = gguf_store::Model::open(f16.as_ref()).unwrap();
+    let at = model.index()["blk.0.ffn_down.weight"].offset as usize;
+    // A NaN in F16.
+    bytes[at..at + 2].copy_from_slice(&[0, 0x7e]);
+    fs::write(&bad, bytes).unwrap();
+    let words = ["-p", PROMPT, "--temp", "0", "-n", "40"];
+    let (plain, ..) = completion(&f16, &words);
+    let (ids, drafted, _, messages) = completion(&f16, &[&words[..], &["--draft", &bad]].concat());
+    assert_eq!((ids, drafted), (plain, 0));
+    assert!(messages.contains("the draft model is not used any more"), "{messages}");
+    assert!(messages.contains("contain NaN"), "{messages}");
+}
+
+#[test]
+fn unsuitable_drafts_are_refused() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let edited = |name: &str, change: &str| {
+        let path = dir.path(name);
+        succeeds(&["edit", &f16, "-o", &path, "--set", change]);
+        path
+    };
+    let refused = |draft: &str, code: i32, parts: &[&str]| {
+        fails(&["generate", &f16, "-p", "a", "-n", "2", "--draft", draft], code, parts);
+    };
+    refused("none.gguf", 3, &["cannot open none.gguf"]);
+    let other = edited("bos.gguf", "tokenizer.ggml.bos_token_id=7");
+    refused(&other, 2, &["bos.gguf differs: the BOS token is 7, not", "same family", "--lookup"]);
+    let short = edited("short.gguf", "llama.context_length=32");
+    let long = ["generate", &f16, "-p", "a", "-c", "64", "--draft", &short];
+    fails(&long, 2, &["trained with a context of 32 tokens", "has 64", "--ctx-size to 32"]);
+    // The context is not longer than that of the draft model unless it is asked for.
+    succeeds(&["generate", &f16, "-p", "a", "-n", "2", "--draft", &short]);
+}
+
+#[test]
+fn numbers_after_draft_are_lengths() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let words = ["-p", PROMPT, "--temp", "0", "-n", "60", "--draft", "0", "-md", &f16];
+    assert_eq!(completion(&f16, &words).1, 0);
+}

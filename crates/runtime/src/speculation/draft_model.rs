@@ -1,0 +1,74 @@
+//! Draft models: a smaller model drafts the tokens that it would generate.
+
+use gguf::Error;
+use gguf_graph::OutputKind;
+use gguf_store::Progress;
+
+use super::{DraftSource, DraftToken};
+use crate::batch::Batch;
+use crate::context::Context;
+use crate::softmax::log_sum_exp;
+
+/// Drafts the most likely tokens of a model with the vocabulary of the target model.
+pub struct DraftModel {
+    context: Context,
+    /// Tokens in the context.
+    ids: Vec<u32>,
+    /// Size of the vocabulary of the target model.
+    vocabulary: usize,
+}
+
+impl DraftModel {
+    /// Returns a draft model, given a context from which tokens can be removed, and the size of the vocabulary of the
+    /// target model: further tokens are not drafted.
+    pub fn new(context: Context, vocabulary: usize) -> Self {
+        Self { context, ids: Vec::new(), vocabulary }
+    }
+
+    /// Returns the logits after the text and its draft.
+    fn logits(&mut self, all: &[u32], progress: &dyn Progress) -> Result<Vec<f32>, Error> {
+        let common = self.ids.iter().zip(all).take_while(|(a, b)| a == b).count();
+        // The last token is computed again where it has been: only its logits are missing.
+        let common = common.min(all.len() - 1);
+        self.context.truncate(0, common);
+        self.ids.clear();
+        let batch = Batch::last_output(&all[common..], 0);
+        match self.context.run(&batch, OutputKind::Logits, progress) {
+            Ok(logits) => {
+                self.ids.extend(all);
+                Ok(logits.row(0).to_vec())
+            }
+            Err(error) => {
+                self.context.clear(0);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl DraftSource for DraftModel {
+    fn next(
+        &mut self,
+        text: &[u32],
+        draft: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Option<DraftToken>, Error> {
+        let all = [text, draft].concat();
+        let room = self.context.len(0) + self.context.room(0);
+        let known = self.context.executor().vocabulary_len().unwrap_or(0);
+        if all.is_empty() || all.len() > room || all.iter().any(|id| *id as usize >= known) {
+            return Ok(None);
+        }
+        let logits = self.logits(&all, progress)?;
+        let logits = &logits[..logits.len().min(self.vocabulary)];
+        let (greatest, log) = log_sum_exp(logits);
+        if !(greatest.is_finite() && log.is_finite()) {
+            return Err(Error::weights(
+                "output",
+                "the logits of the draft model contain NaN or infinity",
+            ));
+        }
+        let id = logits.iter().position(|logit| *logit == greatest).unwrap_or(0) as u32;
+        Ok(Some(DraftToken { id, confidence: (-log).exp() }))
+    }
+}

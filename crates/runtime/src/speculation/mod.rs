@@ -1,0 +1,372 @@
+//! Speculative decoding: sources draft tokens that are likely to follow, and one run of the target model checks all of
+//! them.
+//!
+//! Drafts do not change the text. The caller samples from the logits of the target model after each drafted token, and
+//! continues while it samples the drafted tokens. So the sampler sees the logits that it would see without drafts, and
+//! draws once per token.
+//!
+//! [`Speculation`] drafts a further token if the tokens that it is expected to add would take longer without it. It
+//! measures how often drafted tokens are right, and how long the sources and the target model take.
+
+mod acceptance;
+mod draft_model;
+mod prompt_lookup;
+mod run_costs;
+
+use std::time::{Duration, Instant};
+
+use gguf::Error;
+use gguf_store::Progress;
+
+use acceptance::Acceptance;
+use run_costs::RunCosts;
+
+pub use draft_model::DraftModel;
+pub use prompt_lookup::PromptLookup;
+
+/// Default of the maximum number of drafted tokens.
+pub const MAX_DRAFT: usize = 15;
+
+/// Source of drafted tokens.
+pub trait DraftSource {
+    /// Returns the token that most likely follows `text` and the drafted tokens; `None` if the source does not know one.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the caller cancels. After any other error the source is not asked again.
+    fn next(
+        &mut self,
+        text: &[u32],
+        draft: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Option<DraftToken>, Error>;
+}
+
+/// A drafted token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DraftToken {
+    /// Id in the vocabulary of the target model.
+    pub id: u32,
+    /// Probability, as the source estimates it, that the token is right.
+    pub confidence: f64,
+}
+
+/// Drafts tokens of a text from one or more sources, as many as make generation fastest, which may be none.
+pub struct Speculation {
+    sources: Vec<Source>,
+    max: usize,
+    text: Vec<u32>,
+    /// Tokens of the last draft: source and confidence.
+    draft: Vec<(usize, f64)>,
+    draft_time: Duration,
+    costs: RunCosts,
+    faults: Vec<Error>,
+}
+
+/// A source, what is known of it, and whether it is asked.
+struct Source {
+    source: Box<dyn DraftSource>,
+    is_asked: bool,
+    acceptance: Acceptance,
+    /// Tokens that the source returned.
+    tokens: usize,
+    /// Average time of a token in seconds; 0 before it is measured.
+    seconds: f64,
+    /// Length of the text that the source has seen.
+    seen: usize,
+}
+
+/// Tokens of a source before their time is measured: the first runs of a draft model repack weights, and take longer.
+const WARM_UP: usize = 8;
+
+/// Further tokens of the text that a source reads in the time of a drafted token.
+const READ_AT_ONCE: usize = 8;
+
+/// Share of the last measurement in a moving average of times.
+const WEIGHT: f64 = 0.3;
+
+/// Share of the time of a run below which a token of a source costs nothing.
+const NOTHING: f64 = 0.01;
+
+impl Speculation {
+    /// Returns a speculation without sources, with drafts of at most `max` tokens.
+    pub fn new(max: usize) -> Self {
+        Self {
+            sources: Vec::new(),
+            max,
+            text: Vec::new(),
+            draft: Vec::new(),
+            draft_time: Duration::ZERO,
+            costs: RunCosts::new(max),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Adds a source, which is asked where the sources before it do not help.
+    pub fn with(mut self, source: impl DraftSource + 'static) -> Self {
+        self.sources.push(Source {
+            source: Box::new(source),
+            is_asked: true,
+            acceptance: Acceptance::default(),
+            tokens: 0,
+            seconds: 0.0,
+            seen: 0,
+        });
+        self
+    }
+
+    /// Begins another text. What was measured remains.
+    pub fn begin(&mut self, prompt: &[u32]) {
+        self.text = prompt.to_vec();
+        self.draft.clear();
+    }
+
+    /// Appends a token to the text.
+    pub fn push(&mut self, id: u32) {
+        self.text.push(id);
+    }
+
+    /// Returns tokens that are likely to follow the text, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn draft(&mut self, limit: usize, progress: &dyn Progress) -> Result<Vec<u32>, Error> {
+        let started = Instant::now();
+        self.draft.clear();
+        let limit = limit.min(self.max);
+        let (mut ids, mut reach) = (Vec::new(), 1.0);
+        while ids.len() < limit && !self.costs.need_plain_run() {
+            let Some((id, probability)) = self.next(&ids, reach, limit, progress)? else { break };
+            ids.push(id);
+            reach *= probability;
+        }
+        self.draft_time = started.elapsed();
+        Ok(ids)
+    }
+
+    /// Returns the next token of a draft that is right with the probability `reach`, and the probability of the token.
+    fn next(
+        &mut self,
+        draft: &[u32],
+        reach: f64,
+        limit: usize,
+        progress: &dyn Progress,
+    ) -> Result<Option<(u32, f64)>, Error> {
+        for number in 0..self.sources.len() {
+            let expects_gain = self.pays(number, draft.len(), limit, reach, None);
+            let source = &mut self.sources[number];
+            let is_free = source.seconds < NOTHING * self.costs.run(0);
+            let tries =
+                expects_gain || is_free || draft.is_empty() && source.acceptance.is_tried_again();
+            if !source.is_asked || !tries {
+                continue;
+            }
+            let token = match source.token(&self.text, draft, progress) {
+                Ok(token) => token,
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(fault) => {
+                    source.is_asked = false;
+                    self.faults.push(fault);
+                    None
+                }
+            };
+            let Some(token) = token else { continue };
+            let acceptance = &mut self.sources[number].acceptance;
+            let probability = acceptance.probability(token.confidence);
+            acceptance.expect(probability);
+            if self.pays(number, draft.len(), limit, reach, Some(probability)) {
+                self.draft.push((number, token.confidence));
+                return Ok(Some((token.id, probability)));
+            }
+            self.sources[number].acceptance.forget(token.confidence);
+        }
+        Ok(None)
+    }
+
+    /// Whether some number of tokens after the first `len` pays, given the probability `reach` that these are right. The
+    /// source returned the next token already if its probability is known.
+    fn pays(
+        &self,
+        source: usize,
+        len: usize,
+        limit: usize,
+        reach: f64,
+        known: Option<f64>,
+    ) -> bool {
+        let source = &self.sources[source];
+        let (mut probability, mut tokens, mut seconds) = (reach, 0.0, 0.0);
+        (len + 1..=limit).any(|len_after| {
+            match known.filter(|_| len_after == len + 1) {
+                Some(known) => probability *= known,
+                None => {
+                    probability *= source.acceptance.average();
+                    seconds += source.seconds;
+                }
+            }
+            tokens += probability;
+            let more = self.costs.run(len_after) - self.costs.run(len);
+            tokens * self.costs.seconds_per_token() > seconds + more
+        })
+    }
+
+    /// Reports that a run checked the draft in a time, and that the first `accepted` drafted tokens were right.
+    pub fn record(&mut self, accepted: usize, run: Duration) {
+        for (number, (source, confidence)) in self.draft.iter().enumerate().take(accepted + 1) {
+            self.sources[*source].acceptance.record(*confidence, number < accepted);
+        }
+        self.costs.record(self.draft.len(), accepted, run, self.draft_time);
+    }
+
+    /// Returns the errors for which sources are not asked any more, once.
+    pub fn take_faults(&mut self) -> Vec<Error> {
+        std::mem::take(&mut self.faults)
+    }
+}
+
+impl Source {
+    /// Returns the next token, and measures the time.
+    fn token(
+        &mut self,
+        text: &[u32],
+        draft: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Option<DraftToken>, Error> {
+        let started = Instant::now();
+        let token = self.source.next(text, draft, progress)?;
+        let seconds = started.elapsed().as_secs_f64();
+        self.tokens += usize::from(token.is_some());
+        // A source that was not asked for a while has more to read.
+        let is_usual = text.len().saturating_sub(self.seen) <= READ_AT_ONCE;
+        self.seen = text.len();
+        if self.tokens > WARM_UP && is_usual {
+            let before = if self.seconds == 0.0 { seconds } else { self.seconds };
+            self.seconds = before + WEIGHT * (seconds - before);
+        }
+        Ok(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Drafts token 7 with a confidence, and counts how often it is asked.
+    struct Sevens(f64, Arc<AtomicUsize>);
+
+    impl DraftSource for Sevens {
+        fn next(
+            &mut self,
+            _: &[u32],
+            _: &[u32],
+            _: &dyn Progress,
+        ) -> Result<Option<DraftToken>, Error> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            Ok(Some(DraftToken { id: 7, confidence: self.0 }))
+        }
+    }
+
+    fn millis(time: u64) -> Duration {
+        Duration::from_millis(time)
+    }
+
+    /// Returns a speculation after runs without drafts of 100 ms.
+    fn started(confidence: f64, asked: &Arc<AtomicUsize>) -> Speculation {
+        let mut speculation = Speculation::new(4).with(Sevens(confidence, asked.clone()));
+        speculation.begin(&[1, 2, 3]);
+        for _ in 0..run_costs::WARM_UP {
+            assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
+            speculation.record(0, millis(100));
+        }
+        speculation
+    }
+
+    #[test]
+    fn drafts_are_as_long_as_they_pay() {
+        let asked = Arc::default();
+        let mut speculation = started(0.95, &asked);
+        assert_eq!(speculation.draft(3, &()).unwrap(), [7; 3]);
+        assert_eq!(speculation.draft(9, &()).unwrap(), [7; 4], "the maximum");
+        assert_eq!(speculation.draft(0, &()).unwrap(), [0; 0]);
+        // Each further token costs as much as a run.
+        for len in [1, 2, 3, 4] {
+            assert_eq!(speculation.draft(len, &()).unwrap(), vec![7; len]);
+            speculation.record(len, millis(100 + 101 * len as u64));
+        }
+        assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
+    }
+
+    #[test]
+    fn drafts_that_are_wrong_end_and_are_tried_again() {
+        let asked = Arc::default();
+        let mut speculation = started(0.9, &asked);
+        let round = |speculation: &mut Speculation| {
+            let len = speculation.draft(4, &()).unwrap().len();
+            speculation.record(0, millis(100 + 30 * len as u64));
+            len
+        };
+        let drafted: usize = (0..20).map(|_| round(&mut speculation)).sum();
+        assert!((1..40).contains(&drafted), "{drafted}");
+        let drafted: usize = (0..200).map(|_| round(&mut speculation)).sum();
+        assert!((1..40).contains(&drafted), "{drafted}");
+    }
+
+    #[test]
+    fn expensive_sources_are_asked_less_and_less() {
+        let asked = Arc::default();
+        let mut speculation = started(0.1, &asked);
+        speculation.sources[0].seconds = 0.05;
+        speculation.sources[0].tokens = WARM_UP;
+        let mut ask = |rounds: usize| {
+            let before = asked.load(Ordering::Relaxed);
+            for _ in 0..rounds {
+                speculation.sources[0].seconds = 0.05;
+                assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
+                speculation.record(0, millis(100));
+            }
+            asked.load(Ordering::Relaxed) - before
+        };
+        assert!(ask(100) < 20);
+        assert!(ask(1000) <= 3);
+    }
+
+    #[test]
+    fn sources_with_faults_are_dropped() {
+        struct Broken;
+        impl DraftSource for Broken {
+            fn next(
+                &mut self,
+                _: &[u32],
+                _: &[u32],
+                _: &dyn Progress,
+            ) -> Result<Option<DraftToken>, Error> {
+                Err(Error::weights("output", "the output contains NaN"))
+            }
+        }
+        let asked = Arc::default();
+        let mut speculation =
+            Speculation::new(2).with(Broken).with(Sevens(0.9, Arc::clone(&asked)));
+        for _ in 0..run_costs::WARM_UP {
+            speculation.record(0, millis(100));
+        }
+        assert_eq!(speculation.draft(2, &()).unwrap(), [7, 7]);
+        let faults = speculation.take_faults();
+        assert_eq!(faults.iter().map(Error::code).collect::<Vec<_>>(), ["weights-unusable"]);
+        assert_eq!(speculation.draft(2, &()).unwrap(), [7, 7]);
+        assert!(speculation.take_faults().is_empty());
+    }
+
+    #[test]
+    fn the_time_without_drafts_is_measured_again() {
+        let asked = Arc::default();
+        let mut speculation = started(0.95, &asked);
+        let mut without = 0;
+        for _ in 0..=run_costs::INTERVAL {
+            let len = speculation.draft(4, &()).unwrap().len();
+            without += usize::from(len == 0);
+            speculation.record(len, millis(110));
+        }
+        assert_eq!(without, 1);
+    }
+}
