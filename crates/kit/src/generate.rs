@@ -111,13 +111,25 @@ pub fn generate(
         let is_first = writer.completion.ids.is_empty();
         let room = context.room(0).min(context.batch_size()).saturating_sub(next.len());
         let limit = room.min(max_tokens - writer.completion.ids.len() - 1);
-        let draft = match &mut speculation {
+        let mut draft = match &mut speculation {
             Some(speculation) if !is_first => speculation.draft(limit, progress)?,
             _ => Vec::new(),
         };
-        let len = context.len(0) + next.len();
+        let before = context.len(0);
+        let len = before + next.len();
         let run_started = Instant::now();
-        let logits = context.run_finite(&batch(&next, &draft), OutputKind::Logits, progress)?;
+        let mut run = |draft: &[u32]| {
+            context.truncate(0, before);
+            context.run_finite(&batch(&next, draft), OutputKind::Logits, progress)
+        };
+        let logits = match run(&draft) {
+            // NaN after a wrong token does not concern the text.
+            Err(error) if !draft.is_empty() && error.code() == "weights-unusable" => {
+                draft.clear();
+                run(&draft)?
+            }
+            logits => logits?,
+        };
         let run_time = run_started.elapsed();
         let mut right = 0;
         for row in 0..logits.rows {

@@ -9,9 +9,9 @@ const PRIOR: f64 = 4.0;
 /// Share of earlier tokens of a range that a further one leaves.
 const DECAY: f64 = 0.95;
 
-/// Share of earlier tokens of a range that a token leaves that does not pay. Where such tokens are wrong, one of 15 is
-/// drafted again.
-const FORGET: f64 = 0.995;
+/// Share of earlier tokens of a range that a token leaves that does not pay. Where such tokens are wrong, they are drafted
+/// again rarely.
+const FORGET: f64 = 0.997;
 
 /// Probability that a token is right, before anything is known.
 const FIRST_AVERAGE: f64 = 0.7;
@@ -110,7 +110,7 @@ mod tests {
         (0..20).for_each(|_| acceptance.record(0.9, false));
         assert!(acceptance.probability(0.9) < 0.3);
         assert_eq!(acceptance.probability(0.99), 0.99, "another range");
-        (0..600).for_each(|_| acceptance.forget(0.9));
+        (0..1200).for_each(|_| acceptance.forget(0.9));
         assert!(acceptance.probability(0.9) > 0.75);
     }
 

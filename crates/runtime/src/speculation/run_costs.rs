@@ -14,7 +14,7 @@ pub(super) const INTERVAL: usize = 48;
 const RUN_WEIGHT: f64 = 0.1;
 
 /// Factor of a time with each run that does not measure it: a run that was slow by chance is tried again.
-const FADE: f64 = 0.995;
+const FADE: f64 = 0.999;
 
 /// Share of a run that a drafted token adds to it, before it is measured.
 const SHARE: f64 = 0.1;
@@ -42,12 +42,13 @@ impl RunCosts {
         self.seconds[0] == 0.0 || self.since_plain >= INTERVAL
     }
 
-    /// Returns the seconds of a run with a number of drafted tokens.
+    /// Returns the seconds of a run with a number of drafted tokens: at least those of a run with fewer.
     pub fn run(&self, drafted: usize) -> f64 {
-        let measured = self.seconds.iter().enumerate().take(drafted + 1);
-        let last = measured.rev().find(|(_, seconds)| **seconds > 0.0);
-        let (at, seconds) = last.map_or((0, 0.0), |(at, seconds)| (at, *seconds));
-        seconds + SHARE * self.seconds[0] * (drafted - at) as f64
+        let alone = self.seconds[0];
+        self.seconds[1..=drafted].iter().fold(alone, |fewer, measured| match *measured {
+            0.0 => fewer + SHARE * alone,
+            measured => measured.max(fewer),
+        })
     }
 
     /// Returns the seconds of a token, with or without drafts.

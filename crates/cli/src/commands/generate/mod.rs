@@ -135,11 +135,11 @@ pub(super) struct GenerationArgs {
     #[arg(long, value_enum, default_value_t = PrecisionArg::Fast, alias = "arithmetic")]
     precision: PrecisionArg,
     #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
     speculation: SpeculationArgs,
-    #[command(flatten)]
-    run: RunArgs,
 }
 
 /// Options of speculative decoding, which does not change the text.

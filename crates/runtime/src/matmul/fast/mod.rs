@@ -196,13 +196,14 @@ fn repacked<'m>(
     let is_whole = first.is_multiple_of(ROWS)
         && (outputs.is_multiple_of(ROWS) || first + outputs == matrix.rows)
         && (matrix.rows_per_matrix.is_multiple_of(ROWS) || matrix.rows == matrix.rows_per_matrix);
-    match tokens {
-        _ if !is_whole => None,
-        ..=FEW => matrix.repacked.get(matrix.bytes().len(), context.repack_budget, || {
+    if !is_whole {
+        None
+    } else if tokens <= FEW {
+        matrix.repacked.get(matrix.bytes().len(), context.repack_budget, || {
             kernels.pack(matrix.bytes(), matrix.row_bytes)
-        }),
-        ..=SEVERAL => matrix.repacked.existing(),
-        _ => None,
+        })
+    } else {
+        matrix.repacked.existing().filter(|_| tokens <= SEVERAL)
     }
 }
 
