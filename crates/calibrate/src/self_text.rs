@@ -47,7 +47,7 @@ pub struct SelfTextOptions {
 /// Samples a text from a model. With a `turn`, every other conversation is one of the chat template. Control tokens are not
 /// part of the text. Progress counts sampled tokens.
 ///
-/// The same model, options and processor give the same text.
+/// A model, its options and the processor determine the text.
 ///
 /// # Errors
 /// `calibration-impossible` if the model writes no text; else as [`Context::run_finite`].

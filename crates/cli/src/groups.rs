@@ -77,6 +77,6 @@ mod tests {
         let help = command.render_help().to_string();
         let long: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(long.is_empty(), "{long:#?}");
-        assert!(help.contains("\nEvaluate:\n  perplexity      Compute perplexity"), "{help}");
+        assert!(help.contains("\nEvaluate:\n  perplexity        Compute perplexity"), "{help}");
     }
 }

@@ -58,6 +58,12 @@ struct Cli {
     /// Suppress notes and progress.
     #[arg(short, long, global = true)]
     quiet: bool,
+    /// How to show progress.
+    ///
+    /// With `auto`, a bar if standard error is a terminal; with `plain`, a line a minute, for the log of a long run.
+    #[arg(long, value_enum, global = true, value_name = "auto|plain|none", default_value_t = progress::Display::Auto)]
+    #[arg(hide_possible_values = true, help_heading = "Global options")]
+    progress: progress::Display,
     #[command(flatten)]
     terminal: terminal::Flags,
 }
@@ -166,6 +172,7 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
     if cli.quiet {
         quiet::enable();
     }
+    cli.progress.choose();
     cli.terminal.apply();
     let result = match cli.command {
         Command::Convert(args) => commands::convert::run(&args),

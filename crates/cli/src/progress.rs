@@ -300,10 +300,10 @@ mod tests {
     #[test]
     fn lines_of_a_log() {
         let mut rate = Rate::new(4000);
-        assert_eq!(rate.line("calibrating", true), "calibrating: 0%, 0 B/4.0 kB");
+        assert_eq!(rate.line("calibrating", true), "calibrating: 0%, 0 B/4.00 kB");
         rate.advance(1000, rate.started + Duration::from_secs(100));
         // The estimate counts down from the last advance, which is in the future here.
-        let line = "calibrating: 25%, 1000 B/4.0 kB, 10 B/s, ETA 5m 00s";
+        let line = "calibrating: 25%, 1.00 kB/4.00 kB, 10 B/s, ETA 5m 00s";
         assert_eq!(rate.line("calibrating", true), line);
         assert_eq!(rate.line("reading", false), "reading: 25%, ETA 5m 00s");
     }

@@ -11,8 +11,6 @@ use clap::ColorChoice;
 use console::{Style, Term};
 use gguf::Severity;
 
-use crate::progress;
-
 /// Flags of all commands.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
@@ -24,12 +22,6 @@ pub struct Flags {
     #[arg(long, value_enum, global = true, value_name = "auto|always|never", default_value_t = When::Auto)]
     #[arg(hide_possible_values = true)]
     color: When,
-    /// How to show progress.
-    ///
-    /// With `auto`, a bar if standard error is a terminal; with `plain`, a line a minute, for the log of a long run.
-    #[arg(long, value_enum, global = true, value_name = "auto|plain|none", default_value_t = progress::Display::Auto)]
-    #[arg(hide_possible_values = true)]
-    progress: progress::Display,
     /// Also show informational messages.
     #[arg(short, long, global = true)]
     verbose: bool,
@@ -48,7 +40,6 @@ impl Flags {
     /// Applies the flags. `NO_COLOR`, `CLICOLOR_FORCE`, `FORCE_COLOR` and the terminal decide about `auto`.
     pub fn apply(&self) {
         VERBOSE.store(self.verbose, Ordering::Relaxed);
-        self.progress.choose();
         if self.color == When::Auto && is_color_forced() {
             console::set_colors_enabled(true);
             console::set_colors_enabled_stderr(true);

@@ -15,7 +15,7 @@ const PADDING: usize = 128;
 /// First id whose text must be equal: the ids before it may be unused. As in llama.cpp.
 const FIRST_ID: usize = 5;
 
-/// What to do about a draft model of another vocabulary.
+/// Help for a draft model of another vocabulary.
 const SAME_FAMILY: &str =
     "use a smaller model of the same family, with the same tokenizer, or --lookup";
 

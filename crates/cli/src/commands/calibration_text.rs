@@ -25,7 +25,7 @@ use crate::{listing, terminal};
     gguf calibration-text model-f16.gguf -o text.txt\n  \
     gguf calibration-text model-f16.gguf --tokens 30000 --seed 2 > text.txt")]
 pub struct Args {
-    /// Model: a file, directory, checkpoint, shard or remote location.
+    /// Model: a file, directory, shard or remote location.
     model: String,
     /// Output file [default: standard output].
     #[arg(short, long, value_name = "FILE")]

@@ -21,7 +21,7 @@ const LISTED: usize = 12;
 pub struct Errors {
     /// Name of the reference model.
     reference: String,
-    /// What quantization did, in sentences.
+    /// Summary of the quantization error, in sentences.
     verdict: String,
     /// Whether some errors were computed from a sample.
     sampled: bool,

@@ -71,11 +71,11 @@ impl DraftSource for PromptLookup {
     ) -> Result<Option<DraftToken>, Error> {
         self.read(text);
         let all = [text, draft].concat();
-        // A draft goes on where it began.
-        let goes_on = |last: &Found| {
+        // A draft continues the text that it began with.
+        let continues = |last: &Found| {
             !draft.is_empty() && last.position + 1 == all.len() && all.last() == Some(&last.id)
         };
-        self.last = match self.last.filter(goes_on) {
+        self.last = match self.last.filter(continues) {
             Some(Found { at, equal, .. }) => {
                 let (at, equal) = (at + 1, equal + 1);
                 Some(Found { id: all[at], at, position: all.len(), equal })

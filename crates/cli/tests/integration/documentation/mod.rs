@@ -34,6 +34,12 @@ const REPLACEMENTS: &[(&str, &str)] = &[
     ("<|im_end|>", "</s>"),
     ("KEY VALUE", "general.file_type 1"),
     ("KEY=VALUE", "general.name=VALUE"),
+    // Few tokens are enough.
+    ("calibration-text model-f16.gguf -o", "calibration-text model-f16.gguf --tokens 512 -o"),
+    ("--tokens 30000", "--tokens 512"),
+    ("--calibrate self", "--calibrate self --calibrate-tokens 512 --calibrate-ctx 64"),
+    ("qwen-32b.gguf", "model.gguf"),
+    ("qwen-0.5b.gguf", "q4_0.gguf"),
     // The test hub has only checkpoints, and shards are in the directory itself.
     ("view hf:org/repo:Q4_K_M", "view model-q4_k_m.gguf"),
     ("merge parts/ ", "merge model-00001-of-00003.gguf "),

@@ -182,6 +182,12 @@ pub const WRITERS: &[Writer] = &[
         &["whole.gguf", "chat.jinja"],
     ),
     writer(
+        "calibration-text",
+        "calibration-text whole.gguf --tokens 32 -o out.txt",
+        &["out.txt"],
+        &["whole.gguf"],
+    ),
+    writer(
         "imatrix --part",
         "imatrix whole.gguf -f chat.jinja -c 8 --chunks 2 --part 2/2 -o out.part",
         &["out.part"],
