@@ -80,7 +80,7 @@ pub fn beside(
 }
 
 fn sample(opened: &Opened, source: &str, options: SelfTextOptions) -> Result<String, Failure> {
-    let progress = Progress::new();
+    let progress = Progress::of_tokens();
     let text = calibration_text(opened, source, &renderer()?, options, &progress)?;
     progress.finish();
     terminal::notes(&text.notes);
