@@ -58,7 +58,7 @@ struct Cli {
     /// Suppress notes and progress.
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// How to show progress.
+    /// Progress display.
     ///
     /// With `auto`, a bar if standard error is a terminal; with `plain`, a line a minute, for the log of a long run.
     #[arg(long, value_enum, global = true, value_name = "auto|plain|none", default_value_t = progress::Display::Auto)]

@@ -16,7 +16,7 @@ const DELAY: Duration = Duration::from_secs(1);
 /// Time between two lines of `--progress plain`.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// How progress is shown.
+/// Form of the progress display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Display {
     /// A bar if standard error is a terminal.

@@ -1,4 +1,4 @@
-//! How often drafted tokens of a source are right.
+//! Acceptance rate of the drafted tokens of a source.
 
 /// Number of ranges of confidence.
 const RANGES: usize = 8;
