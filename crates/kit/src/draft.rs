@@ -1,5 +1,7 @@
 //! Draft models of speculative decoding.
 
+use std::sync::Arc;
+
 use gguf_graph::{Attention, KvSource, Mask, Op, OutputKind};
 use gguf_runtime::memory_estimate::trained_context;
 use gguf_runtime::speculation::DraftModel;
@@ -23,6 +25,7 @@ const SAME_FAMILY: &str =
 pub struct Draft {
     model: LoadedModel,
     source: String,
+    target: Arc<Executor>,
     /// Size of the vocabulary of the target model.
     vocabulary: usize,
 }
@@ -58,7 +61,7 @@ impl Draft {
             return Err(Error::request("vocabulary-differs", what, SAME_FAMILY));
         }
         let vocabulary = target.executor.vocabulary_len().unwrap_or(tokenizer.len());
-        Ok(Self { model, source, vocabulary })
+        Ok(Self { model, source, target: Arc::clone(&target.executor), vocabulary })
     }
 
     /// Returns the context size in tokens that the draft model was trained with; `None` if it does not state it.
@@ -80,7 +83,7 @@ impl Draft {
             return Err(Error::request("context-full", what, help));
         }
         let context = Context::new(self.model.executor.clone(), options)?;
-        Ok(DraftModel::new(context, self.vocabulary))
+        Ok(DraftModel::new(context, &self.target, self.vocabulary))
     }
 }
 

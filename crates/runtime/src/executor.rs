@@ -122,6 +122,11 @@ impl Executor {
         &self.graph
     }
 
+    /// Returns the bytes of the weights that the graph multiplies by or looks rows up in: about what a token reads.
+    pub fn matrix_bytes(&self) -> u64 {
+        self.weights.matrix_bytes()
+    }
+
     /// Returns the size of the vocabulary: the number of rows of the token embedding.
     pub fn vocabulary_len(&self) -> Option<usize> {
         let (program, _) = self.graph.main();

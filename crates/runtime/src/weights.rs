@@ -106,6 +106,12 @@ impl Weights {
         weight.matrix.as_ref().expect("weights of matmul are bound as matrices")
     }
 
+    /// Returns the bytes of all matrices.
+    pub fn matrix_bytes(&self) -> u64 {
+        let matrices = self.0.iter().filter_map(|weight| weight.matrix.as_ref());
+        matrices.map(|matrix| matrix.bytes().len() as u64).sum()
+    }
+
     /// Returns any other weight.
     pub fn floats(&self, id: WeightId) -> &[f32] {
         &self.0[id.0 as usize].floats

@@ -7,6 +7,7 @@ use gguf_store::Progress;
 use super::{DraftSource, DraftToken};
 use crate::batch::Batch;
 use crate::context::Context;
+use crate::executor::Executor;
 use crate::softmax::log_sum_exp;
 
 /// Drafts the most likely tokens of a model with the vocabulary of the target model.
@@ -16,13 +17,17 @@ pub struct DraftModel {
     ids: Vec<u32>,
     /// Size of the vocabulary of the target model.
     vocabulary: usize,
+    /// Expected time of a token, as a share of that of the target model.
+    expected_cost: f64,
 }
 
 impl DraftModel {
     /// Returns a draft model, given a context from which tokens can be removed, and the size of the vocabulary of the
-    /// target model: further tokens are not drafted.
-    pub fn new(context: Context, vocabulary: usize) -> Self {
-        Self { context, ids: Vec::new(), vocabulary }
+    /// target model: further tokens are not drafted. Until times are measured, a token takes a share of the time of one of
+    /// the target model, which is that of the bytes of their weights.
+    pub fn new(context: Context, target: &Executor, vocabulary: usize) -> Self {
+        let [own, target] = [context.executor(), target].map(|model| model.matrix_bytes() as f64);
+        Self { context, ids: Vec::new(), vocabulary, expected_cost: own / target.max(1.0) }
     }
 
     /// Returns the logits after the text and its draft.
@@ -47,6 +52,10 @@ impl DraftModel {
 }
 
 impl DraftSource for DraftModel {
+    fn expected_cost(&self) -> f64 {
+        self.expected_cost
+    }
+
     fn next(
         &mut self,
         text: &[u32],

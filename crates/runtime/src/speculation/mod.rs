@@ -29,6 +29,12 @@ pub const MAX_DRAFT: usize = 15;
 
 /// Source of drafted tokens.
 pub trait DraftSource {
+    /// Returns the expected time of a token before times are measured, as a share of that of a run of the target model
+    /// without drafted tokens.
+    fn expected_cost(&self) -> f64 {
+        0.0
+    }
+
     /// Returns the token that most likely follows `text` and the drafted tokens; `None` if the source does not know one.
     ///
     /// # Errors
@@ -154,7 +160,7 @@ impl Speculation {
         for number in 0..self.sources.len() {
             let expects_gain = self.pays(number, draft.len(), limit, reach, None);
             let source = &mut self.sources[number];
-            let is_free = source.seconds < NOTHING * self.costs.run(0);
+            let is_free = source.cost(&self.costs) < NOTHING * self.costs.run(0);
             let tries =
                 expects_gain || is_free || draft.is_empty() && source.acceptance.is_tried_again();
             if !source.is_asked || !tries {
@@ -199,7 +205,7 @@ impl Speculation {
                 Some(known) => probability *= known,
                 None => {
                     probability *= source.acceptance.average();
-                    seconds += source.seconds;
+                    seconds += source.cost(&self.costs);
                 }
             }
             tokens += probability;
@@ -223,6 +229,14 @@ impl Speculation {
 }
 
 impl Source {
+    /// Returns the seconds of a token: the measured ones, or those to expect.
+    fn cost(&self, costs: &RunCosts) -> f64 {
+        match self.seconds {
+            0.0 => self.source.expected_cost() * costs.run(0),
+            measured => measured,
+        }
+    }
+
     /// Returns the next token, and measures the time.
     fn token(
         &mut self,
@@ -328,6 +342,33 @@ mod tests {
         };
         assert!(ask(100) < 20);
         assert!(ask(1000) <= 3);
+    }
+
+    #[test]
+    fn expensive_sources_are_not_asked_before_they_are_measured() {
+        struct Slow(Arc<AtomicUsize>);
+        impl DraftSource for Slow {
+            fn expected_cost(&self) -> f64 {
+                0.9
+            }
+
+            fn next(
+                &mut self,
+                _: &[u32],
+                _: &[u32],
+                _: &dyn Progress,
+            ) -> Result<Option<DraftToken>, Error> {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                Ok(Some(DraftToken { id: 7, confidence: 0.5 }))
+            }
+        }
+        let asked = Arc::<AtomicUsize>::default();
+        let mut speculation = Speculation::new(4).with(Slow(Arc::clone(&asked)));
+        for _ in 0..run_costs::WARM_UP + 20 {
+            assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
+            speculation.record(0, millis(100));
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
     }
 
     #[test]

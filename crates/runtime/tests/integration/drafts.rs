@@ -39,7 +39,7 @@ fn drafts_are_greedy_continuations_of_changing_texts() {
     let executor = executor();
     let all = executor.vocabulary_len().unwrap();
     for vocabulary in [all, 5] {
-        let mut model = DraftModel::new(context(&executor), vocabulary);
+        let mut model = DraftModel::new(context(&executor), &executor, vocabulary);
         let texts: [&[u32]; 7] =
             [&[1, 2, 3], &[1, 2, 3, 7], &[1, 2], &[1, 2], &[9], &[9, 8, 7, 6, 5, 4], &[9, 8, 1]];
         for text in texts {
@@ -60,7 +60,7 @@ fn drafts_are_greedy_continuations_of_changing_texts() {
 fn texts_that_the_model_cannot_read_have_no_drafts() {
     let executor = executor();
     let all = executor.vocabulary_len().unwrap();
-    let mut model = DraftModel::new(context(&executor), all);
+    let mut model = DraftModel::new(context(&executor), &executor, all);
     assert_eq!(model.next(&[], &[], &()).unwrap(), None);
     assert_eq!(model.next(&[1, all as u32], &[], &()).unwrap(), None);
     assert_eq!(model.next(&[1; 24], &[1], &()).unwrap(), None);
