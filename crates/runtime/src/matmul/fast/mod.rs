@@ -58,7 +58,7 @@ const FEW: usize = 4;
 
 /// Maximum number of tokens that are multiplied by repacked rows, if there are any: unpacking to tiles pays for more.
 #[cfg(target_arch = "x86_64")]
-const SEVERAL: usize = 24;
+const SEVERAL: usize = 12;
 
 /// Rows that [`Kernels::rows`] computes together.
 const LANES: usize = 16;
