@@ -266,10 +266,14 @@ mod tests {
 
     use super::*;
 
-    /// Drafts token 7 with a confidence, and counts how often it is asked.
-    struct Sevens(f64, Arc<AtomicUsize>);
+    /// Drafts token 7 with a confidence, and counts how often it is asked. The last number is its expected cost.
+    struct Sevens(f64, Arc<AtomicUsize>, f64);
 
     impl DraftSource for Sevens {
+        fn expected_cost(&self) -> f64 {
+            self.2
+        }
+
         fn next(
             &mut self,
             _: &[u32],
@@ -287,7 +291,7 @@ mod tests {
 
     /// Returns a speculation after runs without drafts of 100 ms.
     fn started(confidence: f64, asked: &Arc<AtomicUsize>) -> Speculation {
-        let mut speculation = Speculation::new(4).with(Sevens(confidence, asked.clone()));
+        let mut speculation = Speculation::new(4).with(Sevens(confidence, asked.clone(), 0.0));
         speculation.begin(&[1, 2, 3]);
         for _ in 0..run_costs::WARM_UP {
             assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
@@ -346,24 +350,8 @@ mod tests {
 
     #[test]
     fn expensive_sources_are_not_asked_before_they_are_measured() {
-        struct Slow(Arc<AtomicUsize>);
-        impl DraftSource for Slow {
-            fn expected_cost(&self) -> f64 {
-                0.9
-            }
-
-            fn next(
-                &mut self,
-                _: &[u32],
-                _: &[u32],
-                _: &dyn Progress,
-            ) -> Result<Option<DraftToken>, Error> {
-                self.0.fetch_add(1, Ordering::Relaxed);
-                Ok(Some(DraftToken { id: 7, confidence: 0.5 }))
-            }
-        }
         let asked = Arc::<AtomicUsize>::default();
-        let mut speculation = Speculation::new(4).with(Slow(Arc::clone(&asked)));
+        let mut speculation = Speculation::new(4).with(Sevens(0.5, Arc::clone(&asked), 0.9));
         for _ in 0..run_costs::WARM_UP + 20 {
             assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
             speculation.record(0, millis(100));
@@ -386,7 +374,7 @@ mod tests {
         }
         let asked = Arc::default();
         let mut speculation =
-            Speculation::new(2).with(Broken).with(Sevens(0.9, Arc::clone(&asked)));
+            Speculation::new(2).with(Broken).with(Sevens(0.9, Arc::clone(&asked), 0.0));
         for _ in 0..run_costs::WARM_UP {
             speculation.record(0, millis(100));
         }
