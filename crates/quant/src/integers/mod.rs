@@ -226,7 +226,7 @@ mod tests {
     }
 
     /// Unpacks a block with other instructions and compares.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn same<F: IntegerBlock, L: ByteSimd>(simd: L, block: &F::Block, found: &UnpackedBlock) {
         let mut other = UnpackedBlock::EMPTY;
         F::unpack(simd, block, &mut other);

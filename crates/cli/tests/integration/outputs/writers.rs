@@ -218,6 +218,7 @@ pub const WRITERS: &[Writer] = &[
 ];
 
 /// Commands that change their inputs as requested, and export to a directory.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub const IN_PLACE: &[Writer] = &[
     writer("edit in place", "edit model.gguf --set general.name=b", &["model.gguf"], &[]),
     writer("edit, rebuilding", "edit model.gguf --set-file x=chat.jinja", &["model.gguf"], &[]),
