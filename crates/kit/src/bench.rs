@@ -4,7 +4,7 @@ pub use gguf_runtime::benchmark::{BenchmarkOptions, BenchmarkReport, Rates, Thro
 pub use gguf_runtime::machine::Machine;
 use gguf_store::Progress;
 
-use crate::run::{ExecutorOptions, executor, model_graph};
+use crate::run::{ExecutorOptions, adapters, executor, model_graph};
 use crate::{Error, open};
 
 /// Measures the model that `source` names.
@@ -20,6 +20,7 @@ pub fn bench(
     let model = open(source)?.into_model();
     let graph = model_graph(&model, executor_options.graph);
     let graph = graph.map_err(|error| error.in_file(source.as_ref()))?;
-    let executor = executor(source, &model, graph, executor_options)?;
+    let adapters = adapters(executor_options)?;
+    let executor = executor(source, &model, graph, executor_options, &adapters)?;
     BenchmarkReport::measure(&model, &executor, options, progress)
 }

@@ -12,7 +12,7 @@
 //! | sign and verify files | [`signature`] |
 //! | edit metadata, change the byte order | [`edit`], [`key_value`], [`endian`] |
 //! | encode and decode arrays | [`codec`] |
-//! | run a model | [`run`], [`generate`](generate::generate), [`draft`], [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
+//! | run a model | [`run`], [`generate`](generate::generate), [`draft`], [`prompt_cache`], [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
 //! | evaluate a model | [`eval`], [`quality`], [`sensitivity`] |
 //! | choose a file or type for a machine | [`recommend`](recommend::recommend) |
 //! | write the card of a repository | [`card`](card::card) |
@@ -52,6 +52,7 @@ pub mod memory;
 mod model;
 pub mod name;
 mod outputs;
+pub mod prompt_cache;
 pub mod quality;
 pub mod quantize;
 pub mod recommend;

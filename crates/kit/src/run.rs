@@ -7,8 +7,11 @@ use gguf::Metadata;
 use gguf_graph::{Graph, Pooling};
 use gguf_lora::Adapter;
 pub use gguf_models::GraphSource;
+use gguf_pipeline::Job;
 use gguf_runtime::{Executor, InstructionSet, MemoryBudget, Precision};
 use gguf_store::Model;
+use gguf_store::digest::hex;
+use sha2::{Digest, Sha256};
 
 use crate::{Error, open};
 
@@ -39,6 +42,27 @@ pub struct LoadedModel {
     pub metadata: Metadata,
     /// Files of the model, which no output may replace.
     pub files: Vec<PathBuf>,
+    model: Model,
+    /// LoRA adapters with their scales.
+    adapters: Vec<(Model, f32)>,
+}
+
+impl LoadedModel {
+    /// Returns a digest of 64 hexadecimal digits of all that determines outputs besides precision and instruction set: the
+    /// version of gguf-kit, the graph, and the header and a sample of rows of each tensor of the model and its adapters.
+    ///
+    /// # Errors
+    /// If a tensor cannot be read.
+    pub fn digest(&self) -> Result<String, Error> {
+        let mut hasher = Sha256::new();
+        hasher.update(Job::copy(&self.model).fingerprint()?);
+        for (adapter, scale) in &self.adapters {
+            hasher.update(Job::copy(adapter).fingerprint()?);
+            hasher.update(scale.to_le_bytes());
+        }
+        hasher.update(serde_json::to_string(self.executor.graph().raw()).unwrap_or_default());
+        Ok(hex(&hasher.finalize()))
+    }
 }
 
 /// Returns the computation graph of a model.
@@ -71,8 +95,16 @@ pub(crate) fn load_model(
     if let Some(kind) = options.pooling {
         graph = graph.pooled(kind)?;
     }
-    let executor = executor(source, model, graph, options)?;
-    Ok(LoadedModel { executor, metadata: model.metadata().clone(), files })
+    let adapters = adapters(options)?;
+    let executor = executor(source, model, graph, options, &adapters)?;
+    let (metadata, model) = (model.metadata().clone(), model.clone());
+    Ok(LoadedModel { executor, metadata, files, model, adapters })
+}
+
+/// Opens the LoRA adapters, and returns them with their scales.
+pub(crate) fn adapters(options: &ExecutorOptions) -> Result<Vec<(Model, f32)>, Error> {
+    let opened = |(source, scale): &(String, f32)| Ok((open(source)?.into_model(), *scale));
+    options.adapters.iter().map(opened).collect()
 }
 
 /// Creates an executor with LoRA adapters; messages name the model `source`.
@@ -81,10 +113,10 @@ pub(crate) fn executor(
     model: &Model,
     graph: Graph,
     options: &ExecutorOptions,
+    adapters: &[(Model, f32)],
 ) -> Result<Arc<Executor>, Error> {
-    let adapter =
-        |(source, scale): &(String, f32)| Ok((Adapter::read(open(source)?.model())?, *scale));
-    let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
+    let adapter = |(model, scale): &(Model, f32)| Ok((Adapter::read(model)?, *scale));
+    let adapters: Vec<_> = adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
     let executor = match options.memory_limit {
         Some(limit) => Executor::within(model, graph, options.precision, MemoryBudget::new(limit)),
         None => Executor::new(model, graph, options.precision),

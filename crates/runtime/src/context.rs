@@ -82,6 +82,14 @@ impl Context {
         self.sequences.iter().all(|sequence| sequence.len == 0)
     }
 
+    pub(crate) fn sequence(&self, number: usize) -> Option<&Sequence> {
+        self.sequences.get(number)
+    }
+
+    pub(crate) fn sequence_mut(&mut self, number: usize) -> Option<&mut Sequence> {
+        self.sequences.get_mut(number)
+    }
+
     /// Removes all tokens of a sequence. Its memory stays allocated.
     pub fn clear(&mut self, sequence: usize) {
         if let Some(sequence) = self.sequences.get_mut(sequence) {

@@ -112,6 +112,11 @@ impl Executor {
         Ok(Self { weights, ..self.clone() })
     }
 
+    /// Returns the precision of matrix multiplications.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
     /// Returns the executor with another precision. All weights are shared.
     pub fn with_precision(&self, precision: Precision) -> Self {
         Self { precision, ..self.clone() }

@@ -156,6 +156,49 @@ impl KvCache {
         self.layout.byte_len(rows)
     }
 
+    /// Returns the number of heads.
+    pub fn heads(&self) -> usize {
+        self.layout.heads
+    }
+
+    /// Returns the type of the elements.
+    pub fn tensor_type(&self) -> TensorType {
+        match self.data {
+            Data::F32(_) => TensorType::F32,
+            Data::F16(_) => TensorType::F16,
+            Data::Q8_0(_) => TensorType::Q8_0,
+        }
+    }
+
+    /// Returns the elements as bytes, little endian: [`KvCache::byte_len`] of its rows.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match &self.data {
+            Data::F32(heads) => heads.iter().flatten().flat_map(|x| x.to_le_bytes()).collect(),
+            Data::F16(heads) => heads.iter().flatten().flat_map(|x| x.to_le_bytes()).collect(),
+            Data::Q8_0(heads) => heads.concat(),
+        }
+    }
+
+    /// Fills an empty cache with the first `rows` rows of another one, given its [`KvCache::to_bytes`]. Their memory has
+    /// been reserved.
+    pub fn fill(&mut self, rows: usize, bytes: &[u8]) {
+        let heads = self.layout.heads;
+        let len = self.layout.byte_len(rows) as usize / heads;
+        let parts = bytes.chunks_exact((bytes.len() / heads).max(1)).map(|part| &part[..len]);
+        match &mut self.data {
+            Data::F32(heads) => heads.iter_mut().zip(parts).for_each(|(head, part)| {
+                head.extend(part.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+            }),
+            Data::F16(heads) => heads.iter_mut().zip(parts).for_each(|(head, part)| {
+                head.extend(part.as_chunks().0.iter().map(|bytes| f16::from_le_bytes(*bytes)));
+            }),
+            Data::Q8_0(heads) => {
+                heads.iter_mut().zip(parts).for_each(|(head, part)| head.extend_from_slice(part));
+            }
+        }
+        self.rows = rows;
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows

@@ -8,7 +8,7 @@
 //! split into batches.
 //!
 //! Modules depend on each other in one direction: `system_memory`, `memory_budget`, `value`, `watch`, `instructions`,
-//! `repack`, `matrix`, `matmul`, `weights`, `lora`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`, `speculation`.
+//! `repack`, `matrix`, `matmul`, `weights`, `lora`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`, `saved_state`, `speculation`.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -59,6 +59,7 @@ mod prefetch;
 mod repack;
 mod run;
 mod sampler;
+mod saved_state;
 mod scratch;
 mod sequence;
 #[cfg(target_arch = "x86_64")]
@@ -82,5 +83,6 @@ pub use memory_budget::MemoryBudget;
 pub use observer::Observer;
 pub use options::ContextOptions;
 pub use sampler::{Sampler, SamplingOptions};
+pub use saved_state::StateArray;
 pub use softmax::log_sum_exp;
 pub use value::Value;

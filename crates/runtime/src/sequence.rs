@@ -107,6 +107,11 @@ impl Sequence {
         }
     }
 
+    /// Returns all states, by their ids.
+    pub fn states(&self) -> &[SequenceState] {
+        &self.states
+    }
+
     /// Returns a state.
     pub fn state(&self, id: StateId) -> &SequenceState {
         &self.states[id.0 as usize]

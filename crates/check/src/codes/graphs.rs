@@ -87,6 +87,26 @@ pub(super) const GRAPHS: Area = Area {
             "Use a causal language model without recurrent states, or prompt lookup.",
         ),
         row(
+            "prompt-cache-invalid",
+            "The file is not a prompt cache, or it is damaged.",
+            "Name another file, or remove this one; it is never replaced.",
+        ),
+        row(
+            "prompt-cache-other",
+            "The prompt cache was saved with another model, adapter, precision, instruction set, type of KV caches or version of gguf.",
+            "Use the same model and options, name another file, or remove this one.",
+        ),
+        row(
+            "prompt-cache-unusable",
+            "The model has an encoder, or keeps no states: there is nothing to save after a prompt.",
+            "Omit `--prompt-cache`.",
+        ),
+        row(
+            "state-invalid",
+            "A saved state of a sequence is missing, or has another type or size than the model needs.",
+            "Save the states again with this model and these options.",
+        ),
+        row(
             "logits-file-invalid",
             "The logits file is not in the format of `llama-perplexity`, is truncated, or contains NaN.",
             "Write it again with `--save-logits`.",

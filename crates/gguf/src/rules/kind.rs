@@ -17,6 +17,8 @@ pub enum FileKind {
     Sidecar,
     /// Importance matrix.
     Imatrix,
+    /// Prompt cache of gguf-kit.
+    PromptCache,
 }
 
 impl FileKind {
@@ -25,6 +27,7 @@ impl FileKind {
         let metadata = &header.metadata;
         match (metadata.str("general.type"), metadata.architecture()) {
             (Some("imatrix"), _) => Self::Imatrix,
+            (Some("prompt_cache"), _) => Self::PromptCache,
             (Some("adapter" | "mmproj"), _) | (_, Some("clip")) => Self::Sidecar,
             _ if metadata.u64("split.no").is_some_and(|no| no > 0) => Self::OtherShard,
             _ if metadata.u64("split.count").is_some_and(|count| count > 1) => Self::FirstShard,
@@ -35,6 +38,6 @@ impl FileKind {
 
     /// Returns whether a file of this kind has `general.architecture`.
     pub fn has_architecture(self) -> bool {
-        !matches!(self, Self::Imatrix | Self::OtherShard)
+        !matches!(self, Self::Imatrix | Self::PromptCache | Self::OtherShard)
     }
 }

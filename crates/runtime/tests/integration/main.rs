@@ -11,6 +11,7 @@ mod linear_attention;
 mod matmul_id;
 mod memory_budget;
 mod reference;
+mod saved_states;
 #[path = "../../../models/tests/integration/tiny/mod.rs"]
 mod schema_models;
 #[allow(dead_code, reason = "other crates share the module and use more of it")]

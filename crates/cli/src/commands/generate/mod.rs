@@ -14,6 +14,7 @@ use conversation::message;
 
 use gguf_kit::draft::Draft;
 use gguf_kit::generate::{Completion, GenerateOptions, StopReason, TextModel, generate};
+use gguf_kit::prompt_cache::PromptCache;
 use gguf_kit::run::{ExecutorOptions, LoadedModel};
 use gguf_runtime::speculation::{self, PromptLookup, Speculation};
 use gguf_runtime::{Context, ContextOptions, SamplingOptions};
@@ -105,6 +106,25 @@ struct Input {
     /// Chat in the terminal, as `gguf chat` does.
     #[arg(long)]
     chat: bool,
+    #[command(flatten)]
+    cache: PromptCacheArgs,
+}
+
+/// Options of prompt caches.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Prompt cache")]
+#[group(skip)]
+struct PromptCacheArgs {
+    /// Prompt cache: a file with the state of the model after the prompt. Prompts that begin with the same text begin from it.
+    /// It is created or brought up to date, and the text is the same as without it.
+    #[arg(long, value_name = "FILE", conflicts_with = "chat")]
+    prompt_cache: Option<PathBuf>,
+    /// Save the answer in the prompt cache too.
+    #[arg(long, requires = "prompt_cache")]
+    prompt_cache_all: bool,
+    /// Do not write the prompt cache.
+    #[arg(long, requires = "prompt_cache", conflicts_with = "prompt_cache_all")]
+    prompt_cache_ro: bool,
 }
 
 #[derive(clap::Args)]
@@ -212,6 +232,15 @@ struct SamplingArgs {
     /// Continue after end-of-text tokens.
     #[arg(long)]
     ignore_eos: bool,
+}
+
+impl PromptCacheArgs {
+    /// Returns the prompt cache, if one is wanted.
+    fn open(&self, session: &Session) -> Result<Option<PromptCache>, Failure> {
+        let Some(path) = &self.prompt_cache else { return Ok(None) };
+        let cache_type = session.args.run.cache_type(session.args.precision);
+        Ok(Some(PromptCache::new(path, &session.running, cache_type)?))
+    }
 }
 
 impl SamplingArgs {
@@ -340,7 +369,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 "the prompt is empty, and the model has no BOS token".into(),
             ));
         }
-        generate_once(&session, &ids, args.json)
+        generate_once(&session, &ids, &input.cache, args.json)
     })
 }
 
@@ -377,7 +406,12 @@ fn no_template(source: &str) -> Failure {
 }
 
 /// Prints one answer as it is generated, or as JSON when complete.
-fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Failure> {
+fn generate_once(
+    session: &Session,
+    ids: &[u32],
+    cache_args: &PromptCacheArgs,
+    as_json: bool,
+) -> Result<(), Failure> {
     let args = session.args;
     let needed = args.predict.map(|predict| ids.len().saturating_add(predict));
     let tokens = needed.unwrap_or_else(|| session.default_context().max(ids.len() + 1));
@@ -385,6 +419,18 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     let mut context = session.context(size)?;
     let mut speculation = session.speculation(size)?;
     let progress = Progress::of_prompt();
+    let started = Instant::now();
+    let cache = cache_args.open(session)?;
+    let reused = match &cache {
+        Some(cache) => cache.restore(&mut context, ids)?,
+        None => 0,
+    };
+    if let Some(cache) = &cache
+        && !cache_args.prompt_cache_ro
+        && reused + 1 < ids.len()
+    {
+        cache.extend(&mut context, ids, &progress)?;
+    }
     let mut out = std::io::stdout().lock();
     let mut fault = None;
     let mut has_text = false;
@@ -397,7 +443,7 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
             out.write_all(terminal::printable(text).as_bytes()).and_then(|()| out.flush()).err();
         if fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let started = Instant::now();
+    let cache_time = started.elapsed();
     let Session { running, tokenizer, generation, .. } = session;
     let model = TextModel {
         context: &mut context,
@@ -410,23 +456,30 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
         // The message begins a line.
         writeln!(out)?;
     }
-    let answer = answer?;
+    let mut answer = answer?;
+    answer.prompt_time += cache_time;
+    let computed = ids.len() - reused;
     let seconds = started.elapsed().as_secs_f64();
     progress.finish();
     if let Some(fault) = fault {
         return Err(fault.into());
     }
     report_faults(&mut speculation);
+    if let Some(cache) = cache.filter(|_| cache_args.prompt_cache_all) {
+        let mut tokens = [ids, &answer.ids].concat();
+        tokens.truncate(context.len(0));
+        cache.save(&context, &tokens)?;
+    }
     if as_json {
         let finish_reason = match answer.stop_reason {
             StopReason::Stop => "stop",
             StopReason::Length => "length",
             StopReason::Cancelled => "cancelled",
         };
-        let prompt_speed = ids.len() as f64 / answer.prompt_time.as_secs_f64().max(1e-9);
+        let prompt_speed = computed as f64 / answer.prompt_time.as_secs_f64().max(1e-9);
         let shown = json!({
             "text": answer.text, "ids": answer.ids, "finish_reason": finish_reason,
-            "prompt_tokens": ids.len(), "generated_tokens": answer.ids.len(), "seconds": seconds,
+            "prompt_tokens": ids.len(), "cached_prompt_tokens": reused, "generated_tokens": answer.ids.len(), "seconds": seconds,
             "prompt_tokens_per_second": prompt_speed,
             "tokens_per_second": answer.tokens_per_second(),
             "drafted_tokens": answer.drafted,
@@ -439,7 +492,7 @@ fn generate_once(session: &Session, ids: &[u32], as_json: bool) -> Result<(), Fa
     if answer.text.is_empty() {
         terminal::note("the model ended the text at once");
     }
-    report_speed(ids.len(), &answer);
+    report_speed(computed, &answer);
     Ok(())
 }
 

@@ -30,6 +30,7 @@ mod limits;
 mod lora;
 mod ollama;
 mod orphan_files;
+mod prompt_cache;
 mod pull;
 mod quality;
 mod quantize;

@@ -220,6 +220,12 @@ pub const WRITERS: &[Writer] = &[
 /// Commands that change their inputs as requested, and export to a directory.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub const IN_PLACE: &[Writer] = &[
+    writer(
+        "generate --prompt-cache",
+        "generate whole.gguf --raw -p light -n 1 --temp 0 --prompt-cache cache.gguf",
+        &["cache.gguf"],
+        &["whole.gguf"],
+    ),
     writer("edit in place", "edit model.gguf --set general.name=b", &["model.gguf"], &[]),
     writer("edit, rebuilding", "edit model.gguf --set-file x=chat.jinja", &["model.gguf"], &[]),
     writer("edit --drop", "edit model.gguf --drop attn_k", &["model.gguf"], &[]),

@@ -1,0 +1,123 @@
+//! Prompt caches of `gguf generate`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli::support::{Dir, fails, json, other_weights, succeeds};
+
+const SYSTEM: &str =
+    "In the beginning God created the heaven and the earth. And the earth was without form";
+
+/// Returns the completion of a prompt as JSON.
+fn complete(model: &str, prompt: &str, more: &[&str]) -> Value {
+    let args = ["generate", model, "--raw", "-p", prompt, "-n", "12", "--temp", "0", "--json"];
+    json(&succeeds(&[&args[..], more].concat()))
+}
+
+fn cached(found: &Value) -> u64 {
+    found["cached_prompt_tokens"].as_u64().unwrap()
+}
+
+#[test]
+fn cached_prompts_give_the_same_text() {
+    let dir = Dir::new();
+    let (model, q4) = (dir.f16(), dir.path("q4.gguf"));
+    succeeds(&["quantize", &model, &q4, "Q4_K_M"]);
+    for model in [&model, &q4] {
+        for (number, more) in [
+            &[][..],
+            &["--cache-type", "q8_0"],
+            &["--cache-type", "f32", "--precision", "exact", "--lookup"],
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let cache = dir.path(&format!("{number}.gguf"));
+            let cached_run = |prompt: &str| {
+                complete(model, prompt, &[more, &["--prompt-cache", &cache]].concat())
+            };
+            let mut expected_reuse = 0;
+            for prompt in [
+                SYSTEM.to_owned(),
+                SYSTEM.to_owned(),
+                format!("{SYSTEM}, and void; and darkness"),
+                format!("{SYSTEM} of the deep"),
+            ] {
+                let (plain, found) = (complete(model, &prompt, more), cached_run(&prompt));
+                assert_eq!(found["ids"], plain["ids"], "{prompt} {more:?}");
+                assert_eq!(cached(&plain), 0);
+                let tokens = found["prompt_tokens"].as_u64().unwrap();
+                let reused = cached(&found);
+                assert!(reused >= expected_reuse && reused < tokens, "{reused} of {tokens}");
+                expected_reuse = expected_reuse.max(tokens - 4).min(tokens / 2);
+            }
+            let same = cached_run(&format!("{SYSTEM} of the deep"));
+            assert_eq!(cached(&same), same["prompt_tokens"].as_u64().unwrap() - 1);
+            // At most the BOS token.
+            assert!(cached(&cached_run("Another text")) <= 1);
+            fs::remove_file(cache).unwrap();
+        }
+    }
+}
+
+#[test]
+fn answers_are_cached_on_request_only() {
+    let dir = Dir::new();
+    let (model, cache) = (dir.f16(), dir.path("cache.gguf"));
+    let run = |prompt: &str, more: &[&str]| {
+        complete(&model, prompt, &[more, &["--prompt-cache", &cache]].concat())
+    };
+    run(SYSTEM, &["--prompt-cache-ro"]);
+    assert!(!fs::exists(&cache).unwrap(), "it is not written");
+    let first = run(SYSTEM, &["--prompt-cache-all"]);
+    let text = first["text"].as_str().unwrap();
+    let second = run(&format!("{SYSTEM}{text} and"), &["--prompt-cache-ro"]);
+    assert!(cached(&second) > first["prompt_tokens"].as_u64().unwrap() + 6, "{second}");
+    let before = fs::read(&cache).unwrap();
+    run("Another text", &["--prompt-cache-ro"]);
+    assert!(fs::read(&cache).unwrap() == before, "it is not written");
+    // Only the prompt, without an answer.
+    let none =
+        succeeds(&["generate", &model, "-p", SYSTEM, "-n", "0", "--prompt-cache", &cache, "--raw"]);
+    assert_eq!(none.trim(), "");
+    assert!(succeeds(&["check", &cache]).contains("no errors"));
+}
+
+#[test]
+fn other_files_are_refused_and_kept() {
+    let dir = Dir::new();
+    let (model, other) = (dir.f16(), other_weights(&dir));
+    let (cache, text) = (dir.path("cache.gguf"), dir.path("notes.txt"));
+    complete(&model, SYSTEM, &["--prompt-cache", &cache]);
+    let saved = fs::read(&cache).unwrap();
+    fs::write(&text, "notes").unwrap();
+    let refused = |model: &str, path: &str, more: &[&str], words: &[&str]| {
+        let args = ["generate", model, "--raw", "-p", SYSTEM, "-n", "4", "--prompt-cache", path];
+        let before = fs::read(path).unwrap();
+        fails(&[&args[..], more].concat(), 1, words);
+        assert!(fs::read(path).unwrap() == before, "{path} is unchanged");
+    };
+    refused(&model, &text, &[], &["notes.txt", "prompt cache", "name another file"]);
+    refused(&model, &model, &[], &["is not a prompt cache"]);
+    refused(&other, &cache, &[], &["another model", "cache.gguf"]);
+    refused(&model, &cache, &["--precision", "exact"], &["precision fast, not exact"]);
+    refused(&model, &cache, &["--cache-type", "q8_0"], &["cache type f16, not q8_0"]);
+    refused(&model, &cache, &["--instructions", "scalar"], &["not scalar"]);
+    fs::write(&cache, &saved[..saved.len() - 64]).unwrap();
+    refused(&model, &cache, &[], &["cache.gguf"]);
+    // The list of tokens has one token less than the states.
+    let marker = b"prompt_cache.tokens";
+    let at = saved.windows(marker.len()).position(|part| part == marker).unwrap() + marker.len();
+    for (place, byte) in [(at + 8, 0xff), (at + 4, 5), (at + 16, 200)] {
+        let mut damaged = saved.clone();
+        damaged[place] = byte;
+        fs::write(&cache, &damaged).unwrap();
+        let args = ["generate", &model, "--raw", "-p", SYSTEM, "-n", "4", "--prompt-cache", &cache];
+        let output = crate::cli::support::gguf(&args);
+        let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!messages.contains("panicked"), "{messages}");
+    }
+    let args = ["generate", &model, "-p", "a", "--prompt-cache-all"];
+    fails(&args, 2, &["--prompt-cache"]);
+}
