@@ -28,16 +28,9 @@ pub struct Runner {
 
 /// Parses the type of the KV cache.
 pub fn cache(name: &str) -> PyResult<CacheType> {
-    Ok(match name {
-        "f32" => CacheType::F32,
-        "f16" => CacheType::F16,
-        "q8_0" => CacheType::Q8_0,
-        other => {
-            return Err(request(
-                "request-invalid",
-                format!("unknown cache type `{other}`; expected f32, f16 or q8_0"),
-            ));
-        }
+    CacheType::from_name(name).ok_or_else(|| {
+        let names = CacheType::ALL.map(CacheType::name).join(", ");
+        request("request-invalid", format!("unknown cache type `{name}`; expected one of {names}"))
     })
 }
 

@@ -26,8 +26,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE[:SCALE]", value_parser = adapter, help_heading = "Advanced")]
     lora: Vec<(String, f32)>,
     /// Data type of the KV cache [default: f32 in exact precision and for evaluation, else f16].
-    #[arg(long, value_enum, value_name = "TYPE", alias = "ctk", help_heading = "Advanced")]
-    cache_type: Option<Cache>,
+    #[arg(long, value_name = "TYPE", alias = "ctk", value_parser = cache_types(), help_heading = "Advanced")]
+    cache_type: Option<CacheType>,
     /// SIMD instruction set, for benchmarking. 8-bit kernels give identical bits with every set [default: best
     /// of this CPU].
     #[arg(long, value_name = "SET", value_parser = instructions(), help_heading = "Advanced", hide_short_help = true)]
@@ -52,15 +52,6 @@ pub enum Graph {
     Stored,
 }
 
-/// Data type of the KV cache.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Cache {
-    F32,
-    F16,
-    #[value(name = "q8_0")]
-    Q8_0,
-}
-
 /// Compute precision: F32 accumulation (exact) or 8-bit activations (fast).
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum PrecisionArg {
@@ -75,6 +66,12 @@ fn instructions() -> impl TypedValueParser<Value = InstructionSet> {
         let found = InstructionSet::ALL.into_iter().find(|set| set.name() == name);
         found.expect("the parser accepts only names of sets")
     })
+}
+
+/// Returns a parser of the types of KV caches.
+pub fn cache_types() -> impl TypedValueParser<Value = CacheType> {
+    PossibleValuesParser::new(CacheType::ALL.map(CacheType::name))
+        .map(|name| CacheType::from_name(&name).expect("the parser accepts only names of types"))
 }
 
 fn adapter(text: &str) -> Result<(String, f32), String> {
@@ -138,7 +135,7 @@ impl RunArgs {
 
     /// Returns the KV cache type, or `default`.
     pub fn cache_type_or(&self, default: CacheType) -> CacheType {
-        self.cache_type.map_or(default, CacheType::from)
+        self.cache_type.unwrap_or(default)
     }
 }
 
@@ -147,16 +144,6 @@ impl From<PrecisionArg> for Precision {
         match precision {
             PrecisionArg::Exact => Self::Exact,
             PrecisionArg::Fast => Self::Fast,
-        }
-    }
-}
-
-impl From<Cache> for CacheType {
-    fn from(cache: Cache) -> Self {
-        match cache {
-            Cache::F32 => Self::F32,
-            Cache::F16 => Self::F16,
-            Cache::Q8_0 => Self::Q8_0,
         }
     }
 }

@@ -56,7 +56,7 @@ impl PromptCache {
             ("model", model.digest()?),
             ("precision", format!("{:?}", executor.precision()).to_lowercase()),
             ("instructions", executor.instructions().name().to_owned()),
-            ("cache_type", format!("{cache_type:?}").to_lowercase()),
+            ("cache_type", cache_type.name().to_owned()),
         ];
         Ok(Self { path: path.to_owned(), identity })
     }

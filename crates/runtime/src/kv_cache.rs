@@ -19,9 +19,21 @@ pub enum CacheType {
     F16,
     /// 8 bits, with a scale per 32 elements.
     Q8_0,
+    /// 5 bits, with a scale and a minimum per 32 elements of a rotated head.
+    Q5_1,
+    /// 5 bits, with a scale per 32 elements of a rotated head.
+    Q5_0,
+    /// 4 bits, with a scale and a minimum per 32 elements of a rotated head.
+    Q4_1,
+    /// 4 bits, with a scale per 32 elements of a rotated head.
+    Q4_0,
 }
 
 impl CacheType {
+    /// All types, in descending order of size.
+    pub const ALL: [Self; 7] =
+        [Self::F32, Self::F16, Self::Q8_0, Self::Q5_1, Self::Q5_0, Self::Q4_1, Self::Q4_0];
+
     /// Returns the default type: a cache of [`Precision::Exact`] does not round, one of [`Precision::Fast`] is small.
     pub fn for_precision(precision: Precision) -> Self {
         match precision {
@@ -30,21 +42,60 @@ impl CacheType {
         }
     }
 
+    /// Returns the type of a name, such as `q8_0`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ty| ty.name() == name)
+    }
+
+    /// Returns the name, such as `q8_0`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Q8_0 => "q8_0",
+            Self::Q5_1 => "q5_1",
+            Self::Q5_0 => "q5_0",
+            Self::Q4_1 => "q4_1",
+            Self::Q4_0 => "q4_0",
+        }
+    }
+
+    /// Returns the type of GGUF with the same layout.
+    pub fn tensor_type(self) -> TensorType {
+        match self {
+            Self::F32 => TensorType::F32,
+            Self::F16 => TensorType::F16,
+            Self::Q8_0 => TensorType::Q8_0,
+            Self::Q5_1 => TensorType::Q5_1,
+            Self::Q5_0 => TensorType::Q5_0,
+            Self::Q4_1 => TensorType::Q4_1,
+            Self::Q4_0 => TensorType::Q4_0,
+        }
+    }
+
+    /// Returns the type for keys that select rows: a few bits would select others.
+    pub(crate) fn for_selection(self) -> Self {
+        if self.rotates() { Self::Q8_0 } else { self }
+    }
+
     /// Returns the type for heads of a length: heads that are not divisible into blocks stay in half precision.
     fn for_heads(self, len: usize) -> Self {
-        match self {
-            Self::Q8_0 if !len.is_multiple_of(32) => Self::F16,
-            ty => ty,
-        }
+        if self.has_blocks() && !len.is_multiple_of(32) { Self::F16 } else { self }
+    }
+
+    fn has_blocks(self) -> bool {
+        !matches!(self, Self::F32 | Self::F16)
+    }
+
+    /// Whether heads are rotated ([`rotate`]), so that single large elements do not determine the scale of their block.
+    fn rotates(self) -> bool {
+        self.has_blocks() && self != Self::Q8_0
     }
 
     /// Returns the size in bytes of elements.
     fn byte_len(self, elements: u64) -> u64 {
-        match self {
-            Self::F32 => elements.saturating_mul(4),
-            Self::F16 => elements.saturating_mul(2),
-            Self::Q8_0 => elements.div_ceil(32).saturating_mul(34),
-        }
+        let (len, bytes) = self.tensor_type().block().unwrap_or((1, 4));
+        elements.div_ceil(len).saturating_mul(bytes)
     }
 }
 
@@ -67,9 +118,9 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Whether the cache stores columns, [`BLOCK`] rows per block. Caches of 8 bits store rows.
+    /// Whether the cache stores columns, [`BLOCK`] rows per block. Quantized caches store rows.
     fn columns(self) -> bool {
-        self.role == Role::Keys && self.ty.for_heads(self.len) != CacheType::Q8_0
+        self.role == Role::Keys && !self.ty.for_heads(self.len).has_blocks()
     }
 
     /// Returns the number of rows to allocate for `rows`.
@@ -103,7 +154,8 @@ pub(crate) struct KvCache {
 enum Data {
     F32(Vec<Vec<f32>>),
     F16(Vec<Vec<f16>>),
-    Q8_0(Vec<Vec<u8>>),
+    /// Blocks of a quantized type.
+    Blocks(TensorType, Vec<Vec<u8>>),
 }
 
 impl KvCache {
@@ -113,7 +165,7 @@ impl KvCache {
         let data = match layout.ty.for_heads(layout.len) {
             CacheType::F32 => Data::F32(vec![Vec::new(); heads]),
             CacheType::F16 => Data::F16(vec![Vec::new(); heads]),
-            CacheType::Q8_0 => Data::Q8_0(vec![Vec::new(); heads]),
+            ty => Data::Blocks(ty.tensor_type(), vec![Vec::new(); heads]),
         };
         Self { layout, rows: 0, capacity, data }
     }
@@ -124,7 +176,7 @@ impl KvCache {
         let bytes = match &self.data {
             Data::F32(heads) => heads.iter().map(|head| 4 * head.capacity()).sum::<usize>(),
             Data::F16(heads) => heads.iter().map(|head| 2 * head.capacity()).sum(),
-            Data::Q8_0(heads) => heads.iter().map(Vec::capacity).sum(),
+            Data::Blocks(_, heads) => heads.iter().map(Vec::capacity).sum(),
         };
         bytes as u64
     }
@@ -144,8 +196,8 @@ impl KvCache {
             Data::F16(heads) => {
                 heads.iter_mut().try_for_each(|head| grow(head, needed * len, target * len))
             }
-            Data::Q8_0(heads) => {
-                let bytes = |rows: usize| rows * (len / 32 * 34);
+            Data::Blocks(ty, heads) => {
+                let bytes = |rows: usize| rows * row_bytes(*ty, len);
                 heads.iter_mut().try_for_each(|head| grow(head, bytes(needed), bytes(target)))
             }
         }
@@ -166,7 +218,7 @@ impl KvCache {
         match self.data {
             Data::F32(_) => TensorType::F32,
             Data::F16(_) => TensorType::F16,
-            Data::Q8_0(_) => TensorType::Q8_0,
+            Data::Blocks(ty, _) => ty,
         }
     }
 
@@ -175,7 +227,7 @@ impl KvCache {
         match &self.data {
             Data::F32(heads) => heads.iter().flatten().flat_map(|x| x.to_le_bytes()).collect(),
             Data::F16(heads) => heads.iter().flatten().flat_map(|x| x.to_le_bytes()).collect(),
-            Data::Q8_0(heads) => heads.concat(),
+            Data::Blocks(_, heads) => heads.concat(),
         }
     }
 
@@ -192,7 +244,7 @@ impl KvCache {
             Data::F16(heads) => heads.iter_mut().zip(parts).for_each(|(head, part)| {
                 head.extend(part.as_chunks().0.iter().map(|bytes| f16::from_le_bytes(*bytes)));
             }),
-            Data::Q8_0(heads) => {
+            Data::Blocks(_, heads) => {
                 heads.iter_mut().zip(parts).for_each(|(head, part)| head.extend_from_slice(part));
             }
         }
@@ -204,10 +256,16 @@ impl KvCache {
         self.rows
     }
 
+    /// Whether heads are rotated: [`KvCache::read`] and [`KvCache::read_columns`] return rotated rows.
+    pub fn is_rotated(&self) -> bool {
+        self.layout.ty.for_heads(self.layout.len).rotates()
+    }
+
     /// Appends a row. Its memory has been reserved.
     pub fn push(&mut self, row: &[f32]) {
         let Layout { len, heads, .. } = self.layout;
         let columns = self.layout.columns().then_some(self.rows);
+        let is_rotated = self.is_rotated();
         for (head, part) in row.chunks_exact(len).enumerate().take(heads) {
             match (&mut self.data, columns) {
                 (Data::F32(heads), Some(at)) => put(&mut heads[head], at, part, 0.0, |x| x),
@@ -218,17 +276,12 @@ impl KvCache {
                 (Data::F16(heads), None) => {
                     heads[head].extend(part.iter().map(|x| f16::from_f32(*x)));
                 }
-                (Data::Q8_0(heads), _) => {
-                    let start = heads[head].len();
-                    heads[head].resize(start + len / 32 * 34, 0);
-                    let encoded = gguf_quant::encode_row(
-                        TensorType::Q8_0,
-                        part,
-                        None,
-                        &mut heads[head][start..],
-                    );
-                    debug_assert!(encoded.is_ok(), "{encoded:?}");
+                (Data::Blocks(ty, heads), _) if is_rotated => {
+                    let mut rotated = part.to_vec();
+                    rotate(&mut rotated);
+                    encode(*ty, &rotated, &mut heads[head]);
                 }
+                (Data::Blocks(ty, heads), _) => encode(*ty, part, &mut heads[head]),
             }
         }
         self.rows += 1;
@@ -241,8 +294,9 @@ impl KvCache {
         match &mut self.data {
             Data::F32(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
             Data::F16(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
-            Data::Q8_0(heads) => {
-                heads.iter_mut().for_each(|head| head.truncate(rows * len / 32 * 34))
+            Data::Blocks(ty, heads) => {
+                let bytes = rows * row_bytes(*ty, len);
+                heads.iter_mut().for_each(|head| head.truncate(bytes));
             }
         }
     }
@@ -274,11 +328,45 @@ impl KvCache {
                 );
             }
             Data::F16(heads) => heads[head][start..end].convert_to_f32_slice(out),
-            Data::Q8_0(heads) => {
-                decode(TensorType::Q8_0, &heads[head][start / 32 * 34..end / 32 * 34], out);
+            Data::Blocks(ty, heads) => {
+                decode(*ty, &heads[head][row_bytes(*ty, start)..row_bytes(*ty, end)], out);
             }
         }
     }
+}
+
+/// Multiplies each part of a head whose length is a power of two, as long as possible, by the Hadamard matrix of that size
+/// divided by the square root of the size. That matrix is symmetric and orthogonal: scalar products do not change, and a
+/// second rotation returns the head. Large elements are spread over the whole part.
+pub(crate) fn rotate(head: &mut [f32]) {
+    let size = 1 << head.len().trailing_zeros().min(16);
+    let factor = 1.0 / (size as f32).sqrt();
+    for part in head.chunks_exact_mut(size) {
+        let mut half = 1;
+        while half < size {
+            for pair in part.chunks_exact_mut(2 * half) {
+                let (a, b) = pair.split_at_mut(half);
+                for (a, b) in a.iter_mut().zip(b) {
+                    (*a, *b) = (*a + *b, *a - *b);
+                }
+            }
+            half *= 2;
+        }
+        part.iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
+/// Returns the size in bytes of elements of whole blocks.
+fn row_bytes(ty: TensorType, elements: usize) -> usize {
+    ty.block().map_or(0, |(len, bytes)| elements / len as usize * bytes as usize)
+}
+
+/// Appends a row as blocks.
+fn encode(ty: TensorType, row: &[f32], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + row_bytes(ty, row.len()), 0);
+    let encoded = gguf_quant::encode_row(ty, row, None, &mut out[start..]);
+    debug_assert!(encoded.is_ok(), "{encoded:?}");
 }
 
 /// Decodes as many blocks as `out` holds.
@@ -320,7 +408,7 @@ mod tests {
     fn columns_are_transposed_rows() {
         let (heads, len) = (2, 32);
         let number = |row: usize, i: usize| ((row * 37 + i * 11) % 97) as f32 - 48.0;
-        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+        for ty in CacheType::ALL {
             let cache = |role| KvCache::new(Layout { ty, heads, len, role }, 3 * BLOCK);
             let (mut keys, mut values) = (cache(Role::Keys), cache(Role::Values));
             let push = |cache: &mut KvCache, from: usize, to: usize| {
@@ -345,8 +433,20 @@ mod tests {
                 for (k, row) in rows.chunks_exact(len).enumerate() {
                     for (i, x) in row.iter().enumerate() {
                         assert_eq!(columns[i * BLOCK + k], *x, "{ty:?} {first} {k} {i}");
-                        let off = if ty == CacheType::Q8_0 { 0.3 } else { 0.0 };
-                        assert!((x - number(first + k, len + i)).abs() <= off, "{x}");
+                    }
+                    let mut row = row.to_vec();
+                    if keys.is_rotated() {
+                        rotate(&mut row);
+                    }
+                    for (i, x) in row.iter().enumerate() {
+                        // Half a step of 8, 5 and 4 bits for numbers up to 48 in absolute value; rotated errors add up.
+                        let off = match ty {
+                            CacheType::F32 | CacheType::F16 => 0.0,
+                            CacheType::Q8_0 => 0.3,
+                            CacheType::Q5_1 | CacheType::Q5_0 => 15.0,
+                            CacheType::Q4_1 | CacheType::Q4_0 => 30.0,
+                        };
+                        assert!((x - number(first + k, len + i)).abs() <= off, "{ty:?} {x}");
                     }
                 }
             }
@@ -354,8 +454,28 @@ mod tests {
     }
 
     #[test]
+    fn rotation_keeps_products_and_is_its_own_inverse() {
+        for len in [32, 96, 128, 192, 576] {
+            let head = |seed: usize| (0..len).map(move |i| ((i * seed) % 23) as f32 - 11.0);
+            let (a, b): (Vec<f32>, Vec<f32>) = (head(7).collect(), head(5).collect());
+            let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+            let (mut c, mut d) = (a.clone(), b.clone());
+            rotate(&mut c);
+            rotate(&mut d);
+            assert!((product(&a, &b) - product(&c, &d)).abs() < 1e-6 * product(&a, &a), "{len}");
+            rotate(&mut c);
+            assert!(a.iter().zip(&c).all(|(a, c)| (a - c).abs() < 1e-5 * 11.0), "{len}");
+        }
+        // A single large element is spread over all others.
+        let mut spike = vec![0.0; 64];
+        spike[5] = 8.0;
+        rotate(&mut spike);
+        assert!(spike.iter().all(|x| x.abs() == 1.0), "{spike:?}");
+    }
+
+    #[test]
     fn a_full_cache_has_the_size_of_its_layout() {
-        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+        for ty in CacheType::ALL {
             // Partial blocks, and heads that are not divisible into blocks of 8 bits.
             for (capacity, len) in [(1, 32), (64, 32), (100, 32), (200, 48), (129, 64)] {
                 for role in [Role::Keys, Role::Values] {

@@ -38,7 +38,7 @@ impl Sequence {
     /// If the system does not have the memory.
     pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Result<Self, Error> {
         let heads = heads(graph);
-        let state = |(state, heads): (&State, &usize)| match *state {
+        let state = |(state, heads): (&State, &Heads)| match *state {
             State::KvCache { block, .. } => {
                 let block = block as usize;
                 let [keys, values] = layouts(*heads, state, cache_type)
@@ -192,7 +192,7 @@ impl Sequence {
 /// Returns the size in bytes of each state of a full sequence; 0 for states of the encoder, whose length is unknown
 /// before it runs.
 pub(crate) fn full_sizes(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
-    let size = |(state, heads): (&State, &usize)| match *state {
+    let size = |(state, heads): (&State, &Heads)| match *state {
         State::KvCache { block, .. } => layouts(*heads, state, cache_type)
             .map(|layout| layout.byte_len(tokens / block as usize))
             .into_iter()
@@ -210,7 +210,8 @@ pub(crate) fn full_sizes(graph: &Graph, cache_type: CacheType, tokens: usize) ->
 /// Returns the size in bytes of the lists and structs of the states of a sequence, besides their elements.
 pub(crate) fn fixed_size(graph: &Graph) -> u64 {
     let lists = |heads: usize| 2 * (heads as u64).saturating_mul(size_of::<Vec<f32>>() as u64);
-    let state = |heads: &usize| lists(*heads).saturating_add(size_of::<SequenceState>() as u64);
+    let state =
+        |heads: &Heads| lists(heads.count).saturating_add(size_of::<SequenceState>() as u64);
     heads(graph).iter().map(state).fold(0, u64::saturating_add)
 }
 
@@ -239,13 +240,19 @@ fn reserve(cache: &mut KvCache, rows: usize) -> Result<(), Error> {
 }
 
 /// Returns the layouts of the keys and values of a state; of nothing for other states.
-fn layouts(heads: usize, state: &State, cache_type: CacheType) -> [Layout; 2] {
+fn layouts(heads: Heads, state: &State, cache_type: CacheType) -> [Layout; 2] {
     let (key_width, value_width, ty) = match *state {
-        State::KvCache { key_width, value_width, .. } => (key_width, value_width, cache_type),
+        State::KvCache { key_width, value_width, .. } if heads.are_attended => {
+            (key_width, value_width, cache_type)
+        }
+        State::KvCache { key_width, value_width, .. } => {
+            (key_width, value_width, cache_type.for_selection())
+        }
         // Every token reads the output of the encoder: it stays exact.
         State::EncoderKv { key_width, value_width } => (key_width, value_width, CacheType::F32),
         _ => (0, 0, cache_type),
     };
+    let heads = heads.count;
     [(key_width, Role::Keys), (value_width, Role::Values)].map(|(width, role)| Layout {
         ty,
         heads,
@@ -254,14 +261,23 @@ fn layouts(heads: usize, state: &State, cache_type: CacheType) -> [Layout; 2] {
     })
 }
 
-/// Returns the number of key heads of each state.
-fn heads(graph: &Graph) -> Vec<usize> {
-    let mut heads = vec![1; graph.raw().states.len()];
+/// Key heads of a state.
+#[derive(Clone, Copy)]
+struct Heads {
+    count: usize,
+    /// Whether attention reads them. Others select rows.
+    are_attended: bool,
+}
+
+/// Returns the key heads of each state.
+fn heads(graph: &Graph) -> Vec<Heads> {
+    let mut heads = vec![Heads { count: 1, are_attended: false }; graph.raw().states.len()];
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
     for op in programs.flat_map(|(program, _)| &program.ops) {
         if let Op::Attention(Attention { heads_kv, .. }) = op {
             // The graph was checked: all operations that read a state have the same number.
-            op.states().iter().for_each(|state| heads[state.0 as usize] = *heads_kv as usize);
+            let of_op = Heads { count: *heads_kv as usize, are_attended: true };
+            op.states().iter().for_each(|state| heads[state.0 as usize] = of_op);
         }
     }
     heads
@@ -290,7 +306,7 @@ mod tests {
                 {"op": "embedding", "table": 0, "index": "token"}]},
         });
         let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
-        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+        for ty in CacheType::ALL {
             for tokens in [1, 64, 100, 513] {
                 let mut sequence = Sequence::new(&graph, ty, tokens).unwrap();
                 let ids = [0, 2].map(StateId);

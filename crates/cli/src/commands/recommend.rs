@@ -7,7 +7,6 @@ use gguf_kit::recommend::{
     Choice, LossOrigin, NEGLIGIBLE_LOSS, Reason, Recommendation, Request, Task, available_memory,
     recommend,
 };
-use gguf_runtime::CacheType;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
@@ -131,7 +130,7 @@ fn print(
             listing::bytes(choice.file_bytes),
             listing::bytes(choice.memory.total()),
             choice.context,
-            cache_name(choice.cache_type),
+            choice.cache_type.tensor_type().to_string(),
             choice.speed.generation,
             choice.speed.prompt,
             loss,
@@ -209,14 +208,6 @@ fn command(best: &Choice, source: &str) -> Option<String> {
     }
 }
 
-fn cache_name(cache_type: CacheType) -> &'static str {
-    match cache_type {
-        CacheType::F32 => "F32",
-        CacheType::F16 => "F16",
-        CacheType::Q8_0 => "Q8_0",
-    }
-}
-
 fn as_json(found: &Recommendation, memory: u64) -> Json {
     let choice = |choice: &Choice| {
         let origin = choice.loss.as_ref().map(|loss| match &loss.origin {
@@ -229,7 +220,7 @@ fn as_json(found: &Recommendation, memory: u64) -> Json {
             "exists": choice.exists,
             "file_bytes": choice.file_bytes,
             "context": choice.context,
-            "cache_type": cache_name(choice.cache_type),
+            "cache_type": choice.cache_type.tensor_type().to_string(),
             "memory_bytes": choice.memory.total(),
             "fits": choice.fits,
             "generation_tokens_per_second": choice.speed.generation,

@@ -1,5 +1,7 @@
 //! Arguments of the flags that the programs of llama.cpp share, for `gguf`.
 
+use gguf_runtime::CacheType;
+
 use super::arguments::Arguments;
 use crate::failure::Failure;
 
@@ -34,24 +36,27 @@ pub fn run_flags(arguments: &Arguments) -> Result<Vec<String>, Failure> {
         flags.extend(names.split(',').map(|name| format!("--lora={name}")));
     }
     if let Some(kind) = cache_type(arguments)? {
-        flags.push(format!("--cache-type={kind}"));
+        flags.push(format!("--cache-type={}", kind.name()));
     }
     Ok(flags)
 }
 
 /// Returns the type of the KV cache, if given.
-pub fn cache_type(arguments: &Arguments) -> Result<Option<&str>, Failure> {
+pub fn cache_type(arguments: &Arguments) -> Result<Option<CacheType>, Failure> {
     let (keys, values) = (arguments.value("--cache-type-k"), arguments.value("--cache-type-v"));
     match (keys, values) {
         (None, None) => Ok(None),
         (keys, values) => {
             let (keys, values) = (keys.unwrap_or("f16"), values.unwrap_or("f16"));
-            if keys != values || !["f32", "f16", "q8_0"].contains(&keys) {
-                return Err(Failure::Usage(format!(
-                    "-ctk {keys} -ctv {values}: keys and values must have the same type, f32, f16 or q8_0"
-                )));
+            match CacheType::from_name(keys).filter(|_| keys == values) {
+                Some(ty) => Ok(Some(ty)),
+                None => {
+                    let names = CacheType::ALL.map(CacheType::name).join(", ");
+                    Err(Failure::Usage(format!(
+                        "-ctk {keys} -ctv {values}: keys and values must have the same type: {names}"
+                    )))
+                }
             }
-            Ok(Some(keys))
         }
     }
 }

@@ -144,8 +144,16 @@ pub const RUN: &[Flag] = &[
     refused("-p --prompt", 1, "put the text in a file and use -f"),
     refused("-e --escape", 0, "texts are used unchanged"),
     ignored("--no-escape", 0, "texts are used unchanged"),
-    translated("-ctk --cache-type-k", 1, "`--cache-type`, with -ctv: f32, f16 or q8_0"),
-    translated("-ctv --cache-type-v", 1, "`--cache-type`, with -ctk: f32, f16 or q8_0"),
+    translated(
+        "-ctk --cache-type-k",
+        1,
+        "`--cache-type`, with -ctv: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
+    ),
+    translated(
+        "-ctv --cache-type-v",
+        1,
+        "`--cache-type`, with -ctk: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
+    ),
     translated("--lora", 1, "`--lora`, once per comma-separated name"),
     translated("--lora-scaled", 1, "`--lora FILE:SCALE`, once per comma-separated value"),
     refused("--rope-scaling", 1, EDIT),

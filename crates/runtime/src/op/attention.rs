@@ -10,7 +10,7 @@ use super::Kernel;
 use super::kv_store::append;
 use super::position_bias::Biases;
 use crate::exp::{exp, tanh};
-use crate::kv_cache::{BLOCK as KEYS, KvCache, transpose};
+use crate::kv_cache::{BLOCK as KEYS, KvCache, rotate, transpose};
 use crate::run::Run;
 use crate::scratch::Scratch;
 use crate::sequence::{Sequence, SequenceState};
@@ -27,6 +27,11 @@ enum Rows<'r> {
 }
 
 impl Rows<'_> {
+    /// Whether the rows that are read are rotated.
+    fn are_rotated(self) -> bool {
+        matches!(self, Self::Cache(cache) if cache.is_rotated())
+    }
+
     fn count(self) -> usize {
         match self {
             Self::Cache(cache) => cache.rows(),
@@ -307,12 +312,19 @@ impl WithSimd for &Task<'_> {
         let query = self.run.value(attention.query);
         let biases = Biases::new(&self.run.executor.weights, attention);
         let sinks = self.run.executor.weights.optional(attention.sinks);
-        let queries: Vec<&[f32]> = (0..self.rows.len() * group)
-            .map(|number| {
-                let head = self.head * group + number % group;
-                &query.row(self.rows[number / group])[head * key_len..(head + 1) * key_len]
-            })
-            .collect();
+        let of_number = |number: usize| {
+            let head = self.head * group + number % group;
+            &query.row(self.rows[number / group])[head * key_len..(head + 1) * key_len]
+        };
+        let mut queries: Vec<&[f32]> = (0..self.rows.len() * group).map(of_number).collect();
+        // All sources are caches of the same type, or there is one.
+        let rotated;
+        if self.sources.iter().any(|source| source.keys.are_rotated()) {
+            let mut copy = queries.concat();
+            copy.chunks_exact_mut(key_len).for_each(rotate);
+            rotated = copy;
+            queries = rotated.chunks_exact(key_len).collect();
+        }
         let mut sums: Vec<Sum> = (0..queries.len())
             .map(|number| match sinks {
                 Some(sinks) => {
@@ -328,6 +340,9 @@ impl WithSimd for &Task<'_> {
         for (sum, out) in sums.iter().zip(out.chunks_exact_mut(value_len)) {
             let factor = if sum.weights > 0.0 { 1.0 / sum.weights } else { 0.0 };
             out.iter_mut().for_each(|value| *value *= factor);
+        }
+        if self.sources.iter().any(|source| source.values.are_rotated()) {
+            out.chunks_exact_mut(value_len).for_each(rotate);
         }
         out
     }

@@ -98,12 +98,11 @@ pub fn findings_json(model: &OpenModel, findings: &[Finding]) -> Json {
 /// `GET memory`.
 pub fn memory(request: &Request) -> ApiResult {
     let query = request.query;
-    let cache_type = match query.text("kv_type").unwrap_or("f16") {
-        "f32" => CacheType::F32,
-        "f16" => CacheType::F16,
-        "q8_0" => CacheType::Q8_0,
-        _ => return Err(ApiError::bad_request("expected f32, f16 or q8_0 as `kv_type`")),
-    };
+    let name = query.text("kv_type").unwrap_or("f16");
+    let cache_type = CacheType::from_name(name).ok_or_else(|| {
+        let names = CacheType::ALL.map(CacheType::name).join(", ");
+        ApiError::bad_request(format!("expected one of {names} as `kv_type`"))
+    })?;
     let positive = |name: &str, number: Option<u64>| match number {
         Some(0) => Err(ApiError::bad_request(format!("`{name}` must be at least 1"))),
         number => Ok(number),

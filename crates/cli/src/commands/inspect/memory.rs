@@ -1,10 +1,11 @@
 //! Memory needed to run a model.
 
 use gguf_kit::memory::{DeviceMemory, Devices, MemoryEstimate, MemoryOptions, estimate};
+use gguf_runtime::CacheType;
 use gguf_store::Model;
 
 use crate::failure::Failure;
-use crate::model_args::Cache;
+use crate::model_args::cache_types;
 use crate::{listing, terminal};
 
 /// Runtime parameters.
@@ -19,8 +20,8 @@ pub struct Flags {
     #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u64).range(1..))]
     context: Option<u64>,
     /// Data type of the KV cache.
-    #[arg(long, value_enum, value_name = "TYPE", requires = "memory", default_value_t = Cache::F16)]
-    kv_type: Cache,
+    #[arg(long, value_name = "TYPE", requires = "memory", default_value = "f16", value_parser = cache_types())]
+    kv_type: CacheType,
     /// Batch size in tokens.
     #[arg(long, value_name = "N", requires = "memory", default_value = "512", value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
@@ -45,7 +46,7 @@ impl Flags {
     pub fn of(&self, model: &Model) -> Result<MemoryEstimate, Failure> {
         let options = MemoryOptions {
             context: self.context,
-            cache_type: self.kv_type.into(),
+            cache_type: self.kv_type,
             batch: self.batch,
             devices: self.devices.clone(),
         };

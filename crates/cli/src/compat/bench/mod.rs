@@ -62,8 +62,16 @@ const FLAGS: &[Flag] = &[
     translated("-d --n-depth", 1, "`--depth`; numbers and ranges, as in the original"),
     ignored("-b --batch-size", 1, "prompts are processed in one batch"),
     ignored("-ub --ubatch-size", 1, "prompts are processed in one batch"),
-    translated("-ctk --cache-type-k", 1, "`--cache-type`, with -ctv: f32, f16 or q8_0"),
-    translated("-ctv --cache-type-v", 1, "`--cache-type`, with -ctk: f32, f16 or q8_0"),
+    translated(
+        "-ctk --cache-type-k",
+        1,
+        "`--cache-type`, with -ctv: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
+    ),
+    translated(
+        "-ctv --cache-type-v",
+        1,
+        "`--cache-type`, with -ctk: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
+    ),
     translated("-t --threads", 1, "`--threads`; numbers and ranges, as in the original"),
     ignored("-C --cpu-mask", 1, OWN_THREADS),
     ignored("--cpu-strict", 1, OWN_THREADS),
@@ -134,12 +142,8 @@ fn measure(
     model: &str,
     each: &mut dyn FnMut(&Test) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let cache = shared_arguments::cache_type(arguments)?.unwrap_or("f16");
-    let cache_type = match cache {
-        "f32" => CacheType::F32,
-        "q8_0" => CacheType::Q8_0,
-        _ => CacheType::F16,
-    };
+    let cache_type = shared_arguments::cache_type(arguments)?.unwrap_or(CacheType::F16);
+    let cache = cache_type.name();
     let repetitions =
         arguments.number::<NonZeroUsize>("--repetitions")?.map_or(5, NonZeroUsize::get);
     let delay = Duration::from_secs(arguments.number("--delay")?.unwrap_or(0));
