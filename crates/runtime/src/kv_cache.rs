@@ -128,8 +128,19 @@ impl Layout {
         if self.columns() { rows.checked_next_multiple_of(BLOCK).unwrap_or(rows) } else { rows }
     }
 
+    /// Whether the first row is the origin of all rows.
+    fn has_origin(self) -> bool {
+        self.role == Role::Keys && self.ty.for_heads(self.len).rotates()
+    }
+
     /// Returns the size in bytes of a cache with `rows` rows.
     pub fn byte_len(self, rows: usize) -> u64 {
+        let elements = if self.has_origin() && rows > 0 { self.heads * self.len } else { 0 };
+        self.data_len(rows).saturating_add(4 * elements as u64)
+    }
+
+    /// Returns the size in bytes of the elements of a cache with `rows` rows.
+    fn data_len(self, rows: usize) -> u64 {
         let elements = (self.len as u64).saturating_mul(self.allocated_rows(rows) as u64);
         self.ty.for_heads(self.len).byte_len(elements).saturating_mul(self.heads as u64)
     }
@@ -147,6 +158,9 @@ pub(crate) struct KvCache {
     /// Maximum number of rows.
     capacity: usize,
     data: Data,
+    /// First row of all heads, rotated, of keys in few bits: rows are stored as differences from it. Keys of a head have
+    /// much in common, such as a bias, which would take most of the range.
+    origin: Vec<f32>,
 }
 
 /// Elements by head, then by position.
@@ -167,7 +181,7 @@ impl KvCache {
             CacheType::F16 => Data::F16(vec![Vec::new(); heads]),
             ty => Data::Blocks(ty.tensor_type(), vec![Vec::new(); heads]),
         };
-        Self { layout, rows: 0, capacity, data }
+        Self { layout, rows: 0, capacity, data, origin: Vec::new() }
     }
 
     /// Returns the allocated bytes.
@@ -178,7 +192,7 @@ impl KvCache {
             Data::F16(heads) => heads.iter().map(|head| 2 * head.capacity()).sum(),
             Data::Blocks(_, heads) => heads.iter().map(Vec::capacity).sum(),
         };
-        bytes as u64
+        (bytes + 4 * self.origin.capacity()) as u64
     }
 
     /// Allocates room for more rows, at least doubling the memory up to the capacity.
@@ -189,6 +203,10 @@ impl KvCache {
         let Layout { len, .. } = self.layout;
         let needed = self.layout.allocated_rows(self.rows + rows);
         let target = self.layout.allocated_rows((2 * needed).min(self.capacity)).max(needed);
+        if self.layout.has_origin() && rows > 0 {
+            let elements = self.layout.heads * len;
+            grow(&mut self.origin, elements, elements)?;
+        }
         match &mut self.data {
             Data::F32(heads) => {
                 heads.iter_mut().try_for_each(|head| grow(head, needed * len, target * len))
@@ -208,6 +226,21 @@ impl KvCache {
         self.layout.byte_len(rows)
     }
 
+    /// Returns the size in bytes of [`KvCache::to_bytes`] with a number of rows.
+    pub fn data_len(&self, rows: usize) -> u64 {
+        self.layout.data_len(rows)
+    }
+
+    /// Returns the origin of the rows of all heads; nothing if there is none.
+    pub fn origin(&self) -> &[f32] {
+        &self.origin
+    }
+
+    /// Returns the number of elements of the origin of a cache with a number of rows.
+    pub fn origin_len(&self, rows: usize) -> usize {
+        if self.layout.has_origin() && rows > 0 { self.layout.heads * self.layout.len } else { 0 }
+    }
+
     /// Returns the number of heads.
     pub fn heads(&self) -> usize {
         self.layout.heads
@@ -222,7 +255,7 @@ impl KvCache {
         }
     }
 
-    /// Returns the elements as bytes, little endian: [`KvCache::byte_len`] of its rows.
+    /// Returns the elements as bytes, little endian: [`KvCache::data_len`] of its rows.
     pub fn to_bytes(&self) -> Vec<u8> {
         match &self.data {
             Data::F32(heads) => heads.iter().flatten().flat_map(|x| x.to_le_bytes()).collect(),
@@ -231,11 +264,14 @@ impl KvCache {
         }
     }
 
-    /// Fills an empty cache with the first `rows` rows of another one, given its [`KvCache::to_bytes`]. Their memory has
-    /// been reserved.
-    pub fn fill(&mut self, rows: usize, bytes: &[u8]) {
+    /// Fills an empty cache with the first `rows` rows of another one, given its [`KvCache::to_bytes`] and its origin.
+    /// Their memory has been reserved.
+    pub fn fill(&mut self, rows: usize, bytes: &[u8], origin: &[f32]) {
         let heads = self.layout.heads;
-        let len = self.layout.byte_len(rows) as usize / heads;
+        let len = self.layout.data_len(rows) as usize / heads;
+        if rows > 0 {
+            self.origin.extend_from_slice(origin);
+        }
         let parts = bytes.chunks_exact((bytes.len() / heads).max(1)).map(|part| &part[..len]);
         match &mut self.data {
             Data::F32(heads) => heads.iter_mut().zip(parts).for_each(|(head, part)| {
@@ -265,7 +301,7 @@ impl KvCache {
     pub fn push(&mut self, row: &[f32]) {
         let Layout { len, heads, .. } = self.layout;
         let columns = self.layout.columns().then_some(self.rows);
-        let is_rotated = self.is_rotated();
+        let (is_rotated, has_origin) = (self.is_rotated(), self.layout.has_origin());
         for (head, part) in row.chunks_exact(len).enumerate().take(heads) {
             match (&mut self.data, columns) {
                 (Data::F32(heads), Some(at)) => put(&mut heads[head], at, part, 0.0, |x| x),
@@ -279,6 +315,13 @@ impl KvCache {
                 (Data::Blocks(ty, heads), _) if is_rotated => {
                     let mut rotated = part.to_vec();
                     rotate(&mut rotated);
+                    if has_origin {
+                        if self.rows == 0 {
+                            self.origin.extend_from_slice(&rotated);
+                        }
+                        let origin = &self.origin[head * len..];
+                        rotated.iter_mut().zip(origin).for_each(|(x, origin)| *x -= origin);
+                    }
                     encode(*ty, &rotated, &mut heads[head]);
                 }
                 (Data::Blocks(ty, heads), _) => encode(*ty, part, &mut heads[head]),
@@ -290,6 +333,9 @@ impl KvCache {
     /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
+        if rows == 0 {
+            self.origin.clear();
+        }
         let (len, rows) = (self.layout.len, self.layout.allocated_rows(self.rows));
         match &mut self.data {
             Data::F32(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
@@ -329,7 +375,13 @@ impl KvCache {
             }
             Data::F16(heads) => heads[head][start..end].convert_to_f32_slice(out),
             Data::Blocks(ty, heads) => {
+                let len = self.layout.len;
                 decode(*ty, &heads[head][row_bytes(*ty, start)..row_bytes(*ty, end)], out);
+                if let Some(origin) = self.origin.chunks_exact(len).nth(head) {
+                    for row in out.chunks_exact_mut(len) {
+                        row.iter_mut().zip(origin).for_each(|(x, origin)| *x += origin);
+                    }
+                }
             }
         }
     }
@@ -429,7 +481,9 @@ mod tests {
             for (first, count) in [(0, BLOCK), (BLOCK, BLOCK), (2 * BLOCK, 9)] {
                 let (mut columns, mut rows) = (vec![0.0; BLOCK * len], vec![0.0; count * len]);
                 keys.read_columns(1, first, count, &mut columns);
-                values.read(1, first, &mut rows);
+                // Keys that are stored as rows are differences from their origin: they are rounded otherwise than values.
+                let stored_as_rows = if keys.is_rotated() { &keys } else { &values };
+                stored_as_rows.read(1, first, &mut rows);
                 for (k, row) in rows.chunks_exact(len).enumerate() {
                     for (i, x) in row.iter().enumerate() {
                         assert_eq!(columns[i * BLOCK + k], *x, "{ty:?} {first} {k} {i}");
@@ -438,18 +492,41 @@ mod tests {
                     if keys.is_rotated() {
                         rotate(&mut row);
                     }
-                    for (i, x) in row.iter().enumerate() {
-                        // Half a step of 8, 5 and 4 bits for numbers up to 48 in absolute value; rotated errors add up.
-                        let off = match ty {
-                            CacheType::F32 | CacheType::F16 => 0.0,
-                            CacheType::Q8_0 => 0.3,
-                            CacheType::Q5_1 | CacheType::Q5_0 => 15.0,
-                            CacheType::Q4_1 | CacheType::Q4_0 => 30.0,
-                        };
-                        assert!((x - number(first + k, len + i)).abs() <= off, "{ty:?} {x}");
-                    }
+                    let error = |(i, x): (usize, &f32)| (x - number(first + k, len + i)).powi(2);
+                    let error = row.iter().enumerate().map(error).sum::<f32>() / len as f32;
+                    // Numbers are up to 48 in absolute value: about half a step.
+                    let most = match ty {
+                        CacheType::F32 | CacheType::F16 => 0.0,
+                        CacheType::Q8_0 => 0.3,
+                        CacheType::Q5_1 | CacheType::Q5_0 => 8.0,
+                        CacheType::Q4_1 | CacheType::Q4_0 => 16.0,
+                    };
+                    assert!(error.sqrt() <= most, "{ty:?} {}", error.sqrt());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_common_part_of_keys_takes_no_range() {
+        // A bias of 1000 in some elements, and differences up to 1.
+        let number = |row: usize, i: usize| {
+            let bias = if i.is_multiple_of(7) { 1000.0 } else { 0.0 };
+            bias + ((row * 31 + i * 17) % 21) as f32 / 10.0 - 1.0
+        };
+        let layout = Layout { ty: CacheType::Q4_0, heads: 1, len: 64, role: Role::Keys };
+        let mut cache = KvCache::new(layout, 70);
+        cache.reserve(70).unwrap();
+        for row in 0..70 {
+            cache.push(&(0..64).map(|i| number(row, i)).collect::<Vec<_>>());
+        }
+        let mut found = vec![0.0; 70 * 64];
+        cache.read(0, 0, &mut found);
+        for (row, found) in found.chunks_exact_mut(64).enumerate() {
+            rotate(found);
+            let error: f32 =
+                found.iter().enumerate().map(|(i, x)| (x - number(row, i)).powi(2)).sum();
+            assert!((error / 64.0).sqrt() < 0.2, "{row}: {error}");
         }
     }
 

@@ -8,6 +8,9 @@ use crate::kv_cache::KvCache;
 use crate::memory_budget::out_of_memory;
 use crate::sequence::{Sequence, SequenceState};
 
+/// Name of the origin of the keys of a KV cache.
+const ORIGIN: &str = "keys.origin";
+
 /// An array of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateArray {
@@ -76,18 +79,26 @@ fn arrays(id: usize, state: &SequenceState) -> Vec<StateArray> {
             let of = |part, cache: &KvCache| {
                 array(part, cache.tensor_type(), cache.heads(), cache.to_bytes())
             };
-            vec![of("keys", keys), of("values", values)]
+            let origin = array(ORIGIN, TensorType::F32, keys.heads(), to_bytes(keys.origin()));
+            vec![of("keys", keys), origin, of("values", values)]
         }
         SequenceState::Tokens(ids) => {
             let data = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
             vec![array("tokens", TensorType::I32, 1, data)]
         }
         SequenceState::Floats(floats) => {
-            let data = floats.iter().flat_map(|float| float.to_le_bytes()).collect();
-            vec![array("numbers", TensorType::F32, 1, data)]
+            vec![array("numbers", TensorType::F32, 1, to_bytes(floats))]
         }
     };
     arrays.into_iter().filter(|array| !array.data.is_empty()).collect()
+}
+
+fn to_bytes(floats: &[f32]) -> Vec<u8> {
+    floats.iter().flat_map(|float| float.to_le_bytes()).collect()
+}
+
+fn to_floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes))
 }
 
 /// Returns the number of elements of whole blocks.
@@ -134,11 +145,16 @@ fn fill(
                     if !is_used {
                         continue;
                     }
-                    let len = cache.byte_len(rows(saved));
+                    let len = cache.data_len(rows(saved));
                     let bytes = usize::try_from(len).map_err(|_| out_of_memory(len))?;
                     let data = read(id, part, cache.tensor_type(), bytes)?;
+                    let origin_len = 4 * cache.origin_len(rows(saved));
+                    let origin = match origin_len {
+                        0 => Vec::new(),
+                        _ => read(id, ORIGIN, TensorType::F32, origin_len)?,
+                    };
                     cache.reserve(rows(tokens)).map_err(|_| out_of_memory(len))?;
-                    cache.fill(rows(tokens), &data);
+                    cache.fill(rows(tokens), &data, &to_floats(&origin).collect::<Vec<_>>());
                 }
             }
             SequenceState::Tokens(ids) => {
@@ -148,9 +164,7 @@ fn fill(
             }
             SequenceState::Floats(floats) => {
                 let data = read(id, "numbers", TensorType::F32, 4 * floats.len())?;
-                for (float, bytes) in floats.iter_mut().zip(data.as_chunks().0) {
-                    *float = f32::from_le_bytes(*bytes);
-                }
+                floats.iter_mut().zip(to_floats(&data)).for_each(|(float, saved)| *float = saved);
             }
         }
     }

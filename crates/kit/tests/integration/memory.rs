@@ -57,7 +57,7 @@ fn caches_and_values_take_what_was_said() {
     let dir = tempfile::tempdir().unwrap();
     let word = model(dir.path());
     let one = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().unwrap();
-    for cache_type in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+    for cache_type in CacheType::ALL {
         for context in [256, 512] {
             let report = said(&word, context, cache_type, Devices::default());
             let (stays, most) = taken(&one, &word, context, cache_type);

@@ -48,7 +48,7 @@ fn restored_sequences_continue_to_the_bit() {
             continue;
         }
         tested += 1;
-        for cache_type in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+        for cache_type in CacheType::ALL {
             for len in [1, 5] {
                 let mut first = context(&executor, cache_type);
                 run(&mut first, &IDS[..len]);
