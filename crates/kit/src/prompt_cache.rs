@@ -62,8 +62,8 @@ impl PromptCache {
     }
 
     /// Restores the saved tokens with which `prompt` begins in the first sequence of a context, except for its last token,
-    /// which must be computed, and returns their number: 0 without a file, and if the states of the model are recurrent and
-    /// the prompt does not begin with all saved tokens.
+    /// which must be computed, and returns their number: 0 without a file, and if the prompt does not begin with all
+    /// saved tokens and the others cannot be removed ([`Context::truncate`]).
     ///
     /// # Errors
     /// `prompt-cache-invalid` if the file is no prompt cache, or damaged; `prompt-cache-other` if it is of another model,
@@ -73,7 +73,7 @@ impl PromptCache {
         let Some((file, tokens)) = self.open()? else { return Ok(0) };
         let common = tokens.iter().zip(prompt).take_while(|(a, b)| a == b).count();
         let common = common.min(prompt.len().saturating_sub(1));
-        if common == 0 || common < tokens.len() && !context.can_truncate() {
+        if common == 0 {
             return Ok(0);
         }
         let index = file.index();

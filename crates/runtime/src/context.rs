@@ -51,7 +51,7 @@ impl Context {
         let states = memory.reserve(options.byte_len(executor.graph()), what, SMALLER_CONTEXT)?;
         let values = memory.reserve(0, String::new, "")?;
         let encoder_states = memory.reserve(0, String::new, "")?;
-        let sequence = |_| Sequence::new(executor.graph(), options.cache_type, options.tokens);
+        let sequence = |_| Sequence::new(executor.graph(), options);
         let sequences = (0..options.sequences).map(sequence).collect::<Result<_, _>>()?;
         let pool = MemoryPool::default();
         Ok(Self { executor, options, sequences, pool, values, encoder_states, _states: states })
@@ -108,7 +108,8 @@ impl Context {
     }
 
     /// Removes the tokens of a sequence from position `len` on. Models with recurrent or convolution states cannot do
-    /// this: nothing changes, and the result is `false`.
+    /// this: nothing changes, and the result is `false`. Layers with a sliding window keep little more than the window: with
+    /// them, at least the last 256 tokens before the last batch can be removed, or all.
     pub fn truncate(&mut self, sequence: usize, len: usize) -> bool {
         let Some(sequence) = self.sequences.get_mut(sequence) else { return false };
         if len < sequence.len && !sequence.truncate(len) {

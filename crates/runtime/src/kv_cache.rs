@@ -150,12 +150,26 @@ impl Layout {
 /// depend on the batches.
 pub(crate) const BLOCK: usize = 64;
 
+/// Rows before the window that stay, so that the last tokens can be removed.
+const REMOVABLE: usize = 256;
+
+/// Returns the maximum number of rows that a cache keeps, of which tokens attend to the last `window`, if batches append at
+/// most `batch` rows.
+pub(crate) fn kept_rows(window: usize, batch: usize) -> usize {
+    let rows = window.saturating_add(REMOVABLE).saturating_add(batch).saturating_add(BLOCK);
+    rows.checked_next_multiple_of(BLOCK).unwrap_or(rows)
+}
+
 /// Keys or values of a sequence, one row per position.
 #[derive(Clone)]
 pub(crate) struct KvCache {
     layout: Layout,
     rows: usize,
-    /// Maximum number of rows.
+    /// Number of rows that tokens attend to, the last ones; `None` for all.
+    window: Option<usize>,
+    /// First rows that are not kept, a multiple of [`BLOCK`].
+    dropped: usize,
+    /// Maximum number of rows that are kept, but for larger batches.
     capacity: usize,
     data: Data,
     /// First row of all heads, rotated, of keys in few bits: rows are stored as differences from it. Keys of a head have
@@ -173,15 +187,16 @@ enum Data {
 }
 
 impl KvCache {
-    /// Returns an empty cache for `capacity` rows, which take [`Layout::byte_len`] bytes.
-    pub fn new(layout: Layout, capacity: usize) -> Self {
+    /// Returns an empty cache that keeps at most `capacity` rows, which take [`Layout::byte_len`] bytes. Of more rows, those
+    /// before the window are dropped; [`kept_rows`] are enough.
+    pub fn new(layout: Layout, capacity: usize, window: Option<usize>) -> Self {
         let heads = layout.heads;
         let data = match layout.ty.for_heads(layout.len) {
             CacheType::F32 => Data::F32(vec![Vec::new(); heads]),
             CacheType::F16 => Data::F16(vec![Vec::new(); heads]),
             ty => Data::Blocks(ty.tensor_type(), vec![Vec::new(); heads]),
         };
-        Self { layout, rows: 0, capacity, data, origin: Vec::new() }
+        Self { layout, rows: 0, window, dropped: 0, capacity, data, origin: Vec::new() }
     }
 
     /// Returns the allocated bytes.
@@ -195,13 +210,19 @@ impl KvCache {
         (bytes + 4 * self.origin.capacity()) as u64
     }
 
-    /// Allocates room for more rows, at least doubling the memory up to the capacity.
+    /// Allocates room for more rows, at least doubling the memory up to the capacity. Drops rows that no token from position
+    /// `next` on attends to, if there is no room.
     ///
     /// # Errors
     /// If the system does not have the memory.
-    pub fn reserve(&mut self, rows: usize) -> Result<(), TryReserveError> {
+    pub fn reserve(&mut self, rows: usize, next: usize) -> Result<(), TryReserveError> {
         let Layout { len, .. } = self.layout;
-        let needed = self.layout.allocated_rows(self.rows + rows);
+        if let Some(window) = self.window
+            && self.kept() + rows > self.capacity
+        {
+            self.drop_rows(next.saturating_sub(window + REMOVABLE) / BLOCK * BLOCK);
+        }
+        let needed = self.layout.allocated_rows(self.kept() + rows);
         let target = self.layout.allocated_rows((2 * needed).min(self.capacity)).max(needed);
         if self.layout.has_origin() && rows > 0 {
             let elements = self.layout.heads * len;
@@ -219,6 +240,31 @@ impl KvCache {
                 heads.iter_mut().try_for_each(|head| grow(head, bytes(needed), bytes(target)))
             }
         }
+    }
+
+    /// Returns the number of rows that are kept: the last ones.
+    pub fn kept(&self) -> usize {
+        self.rows - self.dropped
+    }
+
+    /// Returns the number of rows to which tokens attend; `None` for all.
+    pub fn window(&self) -> Option<usize> {
+        self.window
+    }
+
+    /// Drops the first rows.
+    fn drop_rows(&mut self, end: usize) {
+        let Some(rows) = end.min(self.rows).checked_sub(self.dropped) else { return };
+        let elements = rows * self.layout.len;
+        match &mut self.data {
+            Data::F32(heads) => heads.iter_mut().for_each(|head| drop(head.drain(..elements))),
+            Data::F16(heads) => heads.iter_mut().for_each(|head| drop(head.drain(..elements))),
+            Data::Blocks(ty, heads) => {
+                let bytes = row_bytes(*ty, elements);
+                heads.iter_mut().for_each(|head| drop(head.drain(..bytes)));
+            }
+        }
+        self.dropped += rows;
     }
 
     /// Returns the size in bytes of the cache with a number of rows.
@@ -255,7 +301,7 @@ impl KvCache {
         }
     }
 
-    /// Returns the elements as bytes, little endian: [`KvCache::data_len`] of its rows.
+    /// Returns the elements as bytes, little endian: [`KvCache::data_len`] of the rows that are kept.
     pub fn to_bytes(&self) -> Vec<u8> {
         match &self.data {
             Data::F32(heads) => heads.iter().flatten().flat_map(|x| x.to_le_bytes()).collect(),
@@ -264,11 +310,11 @@ impl KvCache {
         }
     }
 
-    /// Fills an empty cache with the first `rows` rows of another one, given its [`KvCache::to_bytes`] and its origin.
-    /// Their memory has been reserved.
-    pub fn fill(&mut self, rows: usize, bytes: &[u8], origin: &[f32]) {
+    /// Fills an empty cache with the rows from `dropped` to `rows` of another one, given its [`KvCache::to_bytes`], which
+    /// begin with them, and its origin. Their memory has been reserved.
+    pub fn fill(&mut self, [dropped, rows]: [usize; 2], bytes: &[u8], origin: &[f32]) {
         let heads = self.layout.heads;
-        let len = self.layout.data_len(rows) as usize / heads;
+        let len = self.layout.data_len(rows - dropped) as usize / heads;
         if rows > 0 {
             self.origin.extend_from_slice(origin);
         }
@@ -284,7 +330,7 @@ impl KvCache {
                 heads.iter_mut().zip(parts).for_each(|(head, part)| head.extend_from_slice(part));
             }
         }
-        self.rows = rows;
+        (self.dropped, self.rows) = (dropped, rows);
     }
 
     /// Returns the number of rows.
@@ -300,7 +346,7 @@ impl KvCache {
     /// Appends a row. Its memory has been reserved.
     pub fn push(&mut self, row: &[f32]) {
         let Layout { len, heads, .. } = self.layout;
-        let columns = self.layout.columns().then_some(self.rows);
+        let columns = self.layout.columns().then_some(self.kept());
         let (is_rotated, has_origin) = (self.is_rotated(), self.layout.has_origin());
         for (head, part) in row.chunks_exact(len).enumerate().take(heads) {
             match (&mut self.data, columns) {
@@ -330,13 +376,21 @@ impl KvCache {
         self.rows += 1;
     }
 
+    /// Whether [`KvCache::truncate`] can remove the rows from `rows` on: the rows in the window of the next token must be
+    /// kept.
+    pub fn can_truncate(&self, rows: usize) -> bool {
+        let first = (rows + 1).saturating_sub(self.window.unwrap_or(0));
+        rows == 0 || self.dropped <= first
+    }
+
     /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
         if rows == 0 {
             self.origin.clear();
+            self.dropped = 0;
         }
-        let (len, rows) = (self.layout.len, self.layout.allocated_rows(self.rows));
+        let (len, rows) = (self.layout.len, self.layout.allocated_rows(self.kept()));
         match &mut self.data {
             Data::F32(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
             Data::F16(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
@@ -348,7 +402,7 @@ impl KvCache {
     }
 
     /// Reads `count` rows of a head from `first` on as columns of [`BLOCK`] elements; elements from `count` on are
-    /// undefined. `first` is a multiple of [`BLOCK`].
+    /// undefined. `first` is a multiple of [`BLOCK`], and kept.
     pub fn read_columns(&self, head: usize, first: usize, count: usize, out: &mut [f32]) {
         if self.layout.columns() {
             return self.read(head, first, out);
@@ -359,9 +413,9 @@ impl KvCache {
         transpose(rows.chunks_exact(len), out);
     }
 
-    /// Reads rows of a head from `first` on, as many as `out` holds.
+    /// Reads rows of a head from `first` on, which are kept, as many as `out` holds.
     pub fn read(&self, head: usize, first: usize, out: &mut [f32]) {
-        let start = first * self.layout.len;
+        let start = (first - self.dropped) * self.layout.len;
         let end = start + out.len();
         match &self.data {
             Data::F32(heads) => out.copy_from_slice(&heads[head][start..end]),
@@ -461,11 +515,11 @@ mod tests {
         let (heads, len) = (2, 32);
         let number = |row: usize, i: usize| ((row * 37 + i * 11) % 97) as f32 - 48.0;
         for ty in CacheType::ALL {
-            let cache = |role| KvCache::new(Layout { ty, heads, len, role }, 3 * BLOCK);
+            let cache = |role| KvCache::new(Layout { ty, heads, len, role }, 3 * BLOCK, None);
             let (mut keys, mut values) = (cache(Role::Keys), cache(Role::Values));
             let push = |cache: &mut KvCache, from: usize, to: usize| {
                 for row in from..to {
-                    cache.reserve(1).unwrap();
+                    cache.reserve(1, cache.rows()).unwrap();
                     cache.push(&(0..heads * len).map(|i| number(row, i)).collect::<Vec<_>>());
                 }
             };
@@ -508,6 +562,49 @@ mod tests {
     }
 
     #[test]
+    fn rows_before_the_window_are_dropped() {
+        let (window, batch) = (100, 30);
+        let capacity = kept_rows(window, batch);
+        let number = |row: usize, i: usize| ((row * 37 + i * 11) % 97) as f32;
+        for role in [Role::Keys, Role::Values] {
+            for ty in [CacheType::F32, CacheType::F16] {
+                let layout = Layout { ty, heads: 2, len: 32, role };
+                let mut cache = KvCache::new(layout, capacity, Some(window));
+                while cache.rows() < 2000 {
+                    let first = cache.rows();
+                    cache.reserve(batch, first).unwrap();
+                    for row in first..first + batch {
+                        cache.push(&(0..64).map(|i| number(row, i)).collect::<Vec<_>>());
+                    }
+                    assert!(cache.allocated() <= layout.byte_len(capacity), "{role:?} {first}");
+                    let oldest = (first + 1).saturating_sub(window);
+                    assert!(cache.can_truncate(first) && cache.dropped <= oldest, "{first}");
+                    for start in (oldest / BLOCK * BLOCK..first).step_by(BLOCK) {
+                        let count = BLOCK.min(cache.rows() - start);
+                        let mut found = vec![0.0; BLOCK * 32];
+                        match role {
+                            Role::Keys => cache.read_columns(1, start, count, &mut found),
+                            Role::Values => cache.read(1, start, &mut found[..count * 32]),
+                        }
+                        for (row, i) in (0..count).flat_map(|row| (0..32).map(move |i| (row, i))) {
+                            let at =
+                                if role == Role::Keys { i * BLOCK + row } else { row * 32 + i };
+                            assert_eq!(found[at], number(start + row, 32 + i), "{role:?} {start}");
+                        }
+                    }
+                }
+                assert!(cache.dropped > 1000);
+                let removable = cache.rows() - REMOVABLE;
+                assert!(cache.can_truncate(removable) && !cache.can_truncate(1000));
+                cache.truncate(removable);
+                assert_eq!(cache.rows(), removable);
+                cache.truncate(0);
+                assert_eq!((cache.rows(), cache.kept()), (0, 0));
+            }
+        }
+    }
+
+    #[test]
     fn a_common_part_of_keys_takes_no_range() {
         // A bias of 1000 in some elements, and differences up to 1.
         let number = |row: usize, i: usize| {
@@ -515,8 +612,8 @@ mod tests {
             bias + ((row * 31 + i * 17) % 21) as f32 / 10.0 - 1.0
         };
         let layout = Layout { ty: CacheType::Q4_0, heads: 1, len: 64, role: Role::Keys };
-        let mut cache = KvCache::new(layout, 70);
-        cache.reserve(70).unwrap();
+        let mut cache = KvCache::new(layout, 70, None);
+        cache.reserve(70, 0).unwrap();
         for row in 0..70 {
             cache.push(&(0..64).map(|i| number(row, i)).collect::<Vec<_>>());
         }
@@ -557,10 +654,10 @@ mod tests {
             for (capacity, len) in [(1, 32), (64, 32), (100, 32), (200, 48), (129, 64)] {
                 for role in [Role::Keys, Role::Values] {
                     let layout = Layout { ty, heads: 3, len, role };
-                    let mut cache = KvCache::new(layout, capacity);
+                    let mut cache = KvCache::new(layout, capacity, None);
                     assert_eq!(cache.allocated(), 0);
                     for row in 0..capacity {
-                        cache.reserve(1).unwrap();
+                        cache.reserve(1, cache.rows()).unwrap();
                         cache.push(&vec![row as f32; 3 * len]);
                         assert!(
                             cache.allocated() <= layout.byte_len(capacity),

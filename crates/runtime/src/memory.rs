@@ -43,7 +43,7 @@ impl ContextOptions {
 /// Returns the size in bytes of each state, for all sequences.
 fn states(graph: &Graph, options: ContextOptions) -> Vec<u64> {
     let sequences = options.sequences as u64;
-    let sizes = full_sizes(graph, options.cache_type, options.tokens);
+    let sizes = full_sizes(graph, options);
     sizes.into_iter().map(|bytes| bytes.saturating_mul(sequences)).collect()
 }
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use gguf::{Error, Finding, Metadata};
-use gguf_graph::{Graph, KvSource, Mask, Op, OutputKind, State};
+use gguf_graph::{Graph, OutputKind, State};
 use gguf_store::Model;
 
+use crate::sequence::windows;
 use crate::{CacheType, ContextMemory, ContextOptions};
 
 /// Parameters of a run whose memory is estimated.
@@ -263,18 +264,7 @@ impl LayerMemory {
                 entry.weights = entry.weights.saturating_add(tensor.byte_len().unwrap_or(0));
             }
         }
-        let mut windows: BTreeMap<u32, Option<u32>> = BTreeMap::new();
-        for op in &graph.main().0.ops {
-            let Op::Attention(attention) = op else { continue };
-            let KvSource::Cached { state, .. } = attention.kv else { continue };
-            let window = match attention.mask {
-                Mask::SlidingWindow(window) | Mask::Chunked(window) => Some(window),
-                _ => None,
-            };
-            // The widest window of all operations that share the cache.
-            let known = windows.entry(state.0).or_insert(window);
-            *known = known.zip(window).map(|(a, b)| a.max(b));
-        }
+        let windows = windows(graph);
         let mut layer = 0;
         let mut counted = HashSet::new();
         for op in &graph.main().0.ops {
@@ -288,7 +278,7 @@ impl LayerMemory {
                 let entry = layers.entry(layer).or_insert_with(|| at(layer));
                 let floats = match *state {
                     State::KvCache { key_width, value_width, block } => {
-                        let window = windows.get(&id.0).copied().flatten();
+                        let window = windows.get(id.0 as usize).copied().flatten();
                         entry.caches.push(LayerCache { key_width, value_width, block, window });
                         0
                     }

@@ -4,7 +4,7 @@ use gguf::{Error, TensorType};
 use gguf_graph::{Graph, Op, State, StateId};
 
 use crate::context::Context;
-use crate::kv_cache::KvCache;
+use crate::kv_cache::{BLOCK, KvCache};
 use crate::memory_budget::out_of_memory;
 use crate::sequence::{Sequence, SequenceState};
 
@@ -35,23 +35,22 @@ impl Context {
     }
 
     /// Replaces a sequence by the first `tokens` of `saved` tokens whose states were saved of the same model with the same
-    /// options. `read` returns the array of a name, or `None` if it was not saved.
+    /// options. `read` returns the array of a name, or `None` if it was not saved. Returns whether that is possible: not all
+    /// models can do without the last tokens ([`Context::truncate`]). Otherwise, the sequence is empty.
     ///
     /// # Errors
     /// `state-invalid` if an array is missing, or has another type or size than the model needs for the saved tokens;
-    /// `context-full` if the context is smaller than `tokens`; `request-invalid` if `tokens` is more than `saved`, or less
-    /// and [`Context::can_truncate`] is false; the errors of `read`. The sequence is empty then.
+    /// `context-full` if the context is smaller than `tokens`; the errors of `read`. The sequence is empty then.
     pub fn restore(
         &mut self,
         sequence: usize,
         saved: usize,
         tokens: usize,
         read: &mut dyn FnMut(&str) -> Result<Option<StateArray>, Error>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         self.clear(sequence);
         if tokens > saved || tokens < saved && !self.can_truncate() {
-            let what = format!("{tokens} of {saved} saved tokens cannot be restored");
-            return Err(Error::request("request-invalid", what, "restore all saved tokens"));
+            return Ok(false);
         }
         if tokens > self.room(sequence) {
             let room = self.room(sequence);
@@ -59,9 +58,9 @@ impl Context {
             return Err(Error::request("context-full", what, "use a larger context"));
         }
         let executor = self.executor().clone();
-        let Some(states) = self.sequence_mut(sequence) else { return Ok(()) };
+        let Some(states) = self.sequence_mut(sequence) else { return Ok(false) };
         let restored = fill(executor.graph(), states, [saved, tokens], read);
-        if restored.is_err() {
+        if !matches!(restored, Ok(true)) {
             self.clear(sequence);
         }
         restored
@@ -110,66 +109,90 @@ fn name(id: usize, part: &str) -> String {
     format!("states.{id}.{part}")
 }
 
-/// Fills the states of an empty sequence with the first tokens of those that were saved.
+/// Fills the states of an empty sequence with the first tokens of those that were saved. Returns whether all rows that they
+/// need were kept.
 fn fill(
     graph: &Graph,
     sequence: &mut Sequence,
     [saved, tokens]: [usize; 2],
     read: &mut dyn FnMut(&str) -> Result<Option<StateArray>, Error>,
-) -> Result<(), Error> {
-    let mut read = |id: usize, part: &str, ty: TensorType, len: usize| {
-        let name = name(id, part);
-        let found = read(&name)?;
-        let data = match found {
-            Some(array) if array.tensor_type != ty => {
-                let what = format!("`{name}` is {}, not {ty}", array.tensor_type);
-                return Err(invalid(what));
-            }
-            Some(array) => array.data,
-            None => Vec::new(),
-        };
-        if data.len() != len {
-            let what = format!("`{name}` has {} bytes; {saved} tokens need {len}", data.len());
-            return Err(invalid(what));
+) -> Result<bool, Error> {
+    let mut read = |name: &str, ty: TensorType| match read(name)? {
+        Some(array) if array.tensor_type != ty => {
+            let what = format!("`{name}` is {}, not {ty}", array.tensor_type);
+            Err(invalid(what))
         }
-        Ok(data)
+        Some(array) => Ok(array.data),
+        None => Ok(Vec::new()),
+    };
+    let of_len = |name: &str, data: Vec<u8>, len: usize| match data.len() == len {
+        true => Ok(data),
+        false => {
+            let what = format!("`{name}` has {} bytes; {saved} tokens need {len}", data.len());
+            Err(invalid(what))
+        }
     };
     for (id, state) in graph.raw().states.iter().enumerate() {
         let state_id = StateId(id as u32);
         match sequence.state_mut(state_id) {
-            SequenceState::Kv { keys, values, block, is_encoder } => {
-                let rows = |tokens: usize| if *is_encoder { 0 } else { tokens / *block };
-                let has_values = has_values(graph, state_id);
-                for (cache, part, is_used) in [(keys, "keys", true), (values, "values", has_values)]
-                {
-                    if !is_used {
-                        continue;
-                    }
-                    let len = cache.data_len(rows(saved));
-                    let bytes = usize::try_from(len).map_err(|_| out_of_memory(len))?;
-                    let data = read(id, part, cache.tensor_type(), bytes)?;
-                    let origin_len = 4 * cache.origin_len(rows(saved));
-                    let origin = match origin_len {
+            // Models with an encoder have none after a prompt alone.
+            SequenceState::Kv { is_encoder: true, .. } => {}
+            SequenceState::Kv { keys, values, block, .. } => {
+                let (all, rows) = (saved / *block, tokens / *block);
+                let parts = [(keys, "keys"), (values, "values")];
+                let parts = parts.into_iter().take(1 + usize::from(has_values(graph, state_id)));
+                for (cache, part) in parts {
+                    let name_of_rows = name(id, part);
+                    let data = read(&name_of_rows, cache.tensor_type())?;
+                    let dropped = dropped(cache, all, data.len());
+                    let len = usize::try_from(cache.data_len(all - dropped));
+                    let len = len.map_err(|_| out_of_memory(cache.data_len(all - dropped)))?;
+                    let data = of_len(&name_of_rows, data, len)?;
+                    let origin = match cache.origin_len(all) {
                         0 => Vec::new(),
-                        _ => read(id, ORIGIN, TensorType::F32, origin_len)?,
+                        len => {
+                            let name = name(id, ORIGIN);
+                            of_len(&name, read(&name, TensorType::F32)?, 4 * len)?
+                        }
                     };
-                    cache.reserve(rows(tokens)).map_err(|_| out_of_memory(len))?;
-                    cache.fill(rows(tokens), &data, &to_floats(&origin).collect::<Vec<_>>());
+                    if rows < dropped {
+                        return Ok(false);
+                    }
+                    let memory = cache.data_len(rows - dropped);
+                    cache.reserve(rows - dropped, 0).map_err(|_| out_of_memory(memory))?;
+                    let origin: Vec<f32> = to_floats(&origin).collect();
+                    cache.fill([dropped, rows], &data, &origin);
+                    if rows < all && !cache.can_truncate(rows) {
+                        return Ok(false);
+                    }
                 }
             }
             SequenceState::Tokens(ids) => {
                 let State::TokenHistory { len } = *state else { continue };
-                let data = read(id, "tokens", TensorType::I32, 4 * saved.min(len as usize))?;
+                let name = name(id, "tokens");
+                let data = read(&name, TensorType::I32)?;
+                let data = of_len(&name, data, 4 * saved.min(len as usize))?;
                 ids.extend(data.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id)));
             }
             SequenceState::Floats(floats) => {
-                let data = read(id, "numbers", TensorType::F32, 4 * floats.len())?;
+                let name = name(id, "numbers");
+                let data = read(&name, TensorType::F32)?;
+                let data = of_len(&name, data, 4 * floats.len())?;
                 floats.iter_mut().zip(to_floats(&data)).for_each(|(float, saved)| *float = saved);
             }
         }
     }
     sequence.len = tokens;
-    Ok(())
+    Ok(true)
+}
+
+/// Returns how many of the first rows a saved cache did not keep, given the size of its data in bytes: whole blocks before
+/// the window.
+fn dropped(cache: &KvCache, rows: usize, bytes: usize) -> usize {
+    let Some(window) = cache.window() else { return 0 };
+    let most = rows.saturating_sub(window) / BLOCK;
+    let has_size = |blocks: &usize| cache.data_len(rows - blocks * BLOCK) == bytes as u64;
+    (0..=most).find(has_size).unwrap_or(0) * BLOCK
 }
 
 /// Whether a KV cache has values: an index of keys has none.

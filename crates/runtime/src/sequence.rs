@@ -1,13 +1,15 @@
 //! States of a sequence of tokens.
 
 use gguf::Error;
-use gguf_graph::{Attention, Graph, KvStore, Op, RowDim, State, StateId, Wkv};
+use gguf_graph::{Attention, Graph, KvStore, Mask, Op, RowDim, State, StateId, Wkv};
 
-use crate::kv_cache::{CacheType, KvCache, Layout, Role};
+use crate::kv_cache::{CacheType, KvCache, Layout, Role, kept_rows};
 use crate::memory_budget::{out_of_memory, zeros};
+use crate::options::ContextOptions;
 
 /// State of an operation, for one sequence.
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "a model has few states, most of them KV caches")]
 pub(crate) enum SequenceState {
     /// Keys and values.
     Kv {
@@ -32,22 +34,24 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Returns an empty sequence of at most `tokens` tokens.
+    /// Returns an empty sequence of at most `options.tokens` tokens.
     ///
     /// # Errors
     /// If the system does not have the memory.
-    pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Result<Self, Error> {
+    pub fn new(graph: &Graph, options: ContextOptions) -> Result<Self, Error> {
+        let cache_type = options.cache_type;
         let heads = heads(graph);
         let state = |(state, heads): (&State, &Heads)| match *state {
             State::KvCache { block, .. } => {
                 let block = block as usize;
+                let rows = most_rows(*heads, options, block);
                 let [keys, values] = layouts(*heads, state, cache_type)
-                    .map(|layout| KvCache::new(layout, tokens / block));
+                    .map(|layout| KvCache::new(layout, rows, heads.window));
                 Ok(SequenceState::Kv { keys, values, block, is_encoder: false })
             }
             State::EncoderKv { .. } => {
                 let [keys, values] = layouts(*heads, state, cache_type)
-                    .map(|layout| KvCache::new(layout, usize::MAX));
+                    .map(|layout| KvCache::new(layout, usize::MAX, None));
                 Ok(SequenceState::Kv { keys, values, block: 1, is_encoder: true })
             }
             State::TokenHistory { len } => {
@@ -73,11 +77,11 @@ impl Sequence {
     /// # Errors
     /// If the system does not have the memory.
     pub fn reserve_tokens(&mut self, id: StateId, tokens: usize) -> Result<(), Error> {
-        let len = self.len + tokens;
+        let (first, len) = (self.len, self.len + tokens);
         match self.state_mut(id) {
             SequenceState::Kv { keys, values, block, is_encoder: false } => {
-                let rows = len / *block;
-                [keys, values].into_iter().try_for_each(|cache| reserve(cache, rows))
+                let (first, rows) = (first / *block, len / *block);
+                [keys, values].into_iter().try_for_each(|cache| reserve(cache, rows, first))
             }
             _ => Ok(()),
         }
@@ -90,7 +94,7 @@ impl Sequence {
     pub fn reserve_frames(&mut self, id: StateId, frames: usize) -> Result<(), Error> {
         match self.state_mut(id) {
             SequenceState::Kv { keys, values, is_encoder: true, .. } => {
-                [keys, values].into_iter().try_for_each(|cache| reserve(cache, frames))
+                [keys, values].into_iter().try_for_each(|cache| reserve(cache, frames, 0))
             }
             _ => Ok(()),
         }
@@ -168,14 +172,17 @@ impl Sequence {
         self.len = 0;
     }
 
-    /// Whether all states are KV caches, from which tokens can be removed.
-    pub fn can_truncate(&self) -> bool {
-        self.states.iter().all(|state| matches!(state, SequenceState::Kv { .. }))
-    }
-
-    /// Removes the tokens from position `len` on. Returns false, and does nothing, if a state is not a KV cache.
+    /// Removes the tokens from position `len` on. Returns false, and does nothing, if a state is not a KV cache, or does not
+    /// have the rows of the window before that position.
     pub fn truncate(&mut self, len: usize) -> bool {
-        if !self.can_truncate() {
+        let can_truncate = |state: &SequenceState| match state {
+            SequenceState::Kv { is_encoder: true, .. } => true,
+            SequenceState::Kv { keys, values, block, .. } => {
+                [keys, values].iter().all(|cache| cache.can_truncate(len / block))
+            }
+            SequenceState::Tokens(_) | SequenceState::Floats(_) => false,
+        };
+        if !self.states.iter().all(can_truncate) {
             return false;
         }
         for state in &mut self.states {
@@ -191,10 +198,10 @@ impl Sequence {
 
 /// Returns the size in bytes of each state of a full sequence; 0 for states of the encoder, whose length is unknown
 /// before it runs.
-pub(crate) fn full_sizes(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
+pub(crate) fn full_sizes(graph: &Graph, options: ContextOptions) -> Vec<u64> {
     let size = |(state, heads): (&State, &Heads)| match *state {
-        State::KvCache { block, .. } => layouts(*heads, state, cache_type)
-            .map(|layout| layout.byte_len(tokens / block as usize))
+        State::KvCache { block, .. } => layouts(*heads, state, options.cache_type)
+            .map(|layout| layout.byte_len(most_rows(*heads, options, block as usize)))
             .into_iter()
             .fold(0, u64::saturating_add),
         State::EncoderKv { .. } => 0,
@@ -233,10 +240,16 @@ pub(crate) fn encoder_size(graph: &Graph, rows: impl Fn(RowDim) -> u64) -> u64 {
     program.ops.iter().map(size).fold(0, u64::saturating_add)
 }
 
-/// Reserves memory for a cache to have a number of rows.
-fn reserve(cache: &mut KvCache, rows: usize) -> Result<(), Error> {
+/// Reserves memory for a cache to have a number of rows, of which the run computes those from `first` on.
+fn reserve(cache: &mut KvCache, rows: usize, first: usize) -> Result<(), Error> {
     let more = rows.saturating_sub(cache.rows());
-    cache.reserve(more).map_err(|_| out_of_memory(cache.byte_len(rows)))
+    cache.reserve(more, first).map_err(|_| out_of_memory(cache.byte_len(rows)))
+}
+
+/// Returns the maximum number of rows that a KV cache with a number of tokens per row keeps.
+fn most_rows(heads: Heads, options: ContextOptions, block: usize) -> usize {
+    let all = options.tokens / block;
+    heads.window.map_or(all, |window| all.min(kept_rows(window, options.batch)))
 }
 
 /// Returns the layouts of the keys and values of a state; of nothing for other states.
@@ -261,26 +274,62 @@ fn layouts(heads: Heads, state: &State, cache_type: CacheType) -> [Layout; 2] {
     })
 }
 
-/// Key heads of a state.
+/// How attention reads a state.
 #[derive(Clone, Copy)]
 struct Heads {
+    /// Number of key heads.
     count: usize,
     /// Whether attention reads them. Others select rows.
     are_attended: bool,
+    /// Number of tokens that the widest of its masks allows, up to the present one; `None` for all.
+    window: Option<usize>,
 }
 
-/// Returns the key heads of each state.
+/// Returns how attention reads each state.
 fn heads(graph: &Graph) -> Vec<Heads> {
-    let mut heads = vec![Heads { count: 1, are_attended: false }; graph.raw().states.len()];
+    let states = graph.raw().states.len();
+    let mut heads = vec![Heads { count: 1, are_attended: false, window: None }; states];
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
     for op in programs.flat_map(|(program, _)| &program.ops) {
         if let Op::Attention(Attention { heads_kv, .. }) = op {
-            // The graph was checked: all operations that read a state have the same number.
-            let of_op = Heads { count: *heads_kv as usize, are_attended: true };
-            op.states().iter().for_each(|state| heads[state.0 as usize] = of_op);
+            op.states().iter().for_each(|state| {
+                let of_state = &mut heads[state.0 as usize];
+                // The graph was checked: all operations that read a state have the same number.
+                (of_state.count, of_state.are_attended) = (*heads_kv as usize, true);
+            });
         }
     }
+    for (of_state, window) in heads.iter_mut().zip(windows(graph)) {
+        of_state.window = window.map(|window| window as usize);
+    }
     heads
+}
+
+/// Returns the number of tokens to which the tokens of all operations that read a KV cache attend; `None` for all.
+pub(crate) fn windows(graph: &Graph) -> Vec<Option<u32>> {
+    let mut windows: Vec<Option<Option<u32>>> = vec![None; graph.raw().states.len()];
+    for op in &graph.main().0.ops {
+        let window = match op {
+            Op::Attention(Attention {
+                mask: Mask::SlidingWindow(n) | Mask::Chunked(n), ..
+            }) => Some(*n),
+            _ => None,
+        };
+        let compressed = match op {
+            Op::Attention(Attention { compressed: Some(blocks), .. }) => Some(blocks.state),
+            _ => None,
+        };
+        for state in op.states() {
+            // Masks do not restrict compressed blocks.
+            let window = window.filter(|_| compressed != Some(state));
+            let widest = &mut windows[state.0 as usize];
+            *widest = Some(match *widest {
+                Some(other) => other.zip(window).map(|(a, b)| a.max(b)),
+                None => window,
+            });
+        }
+    }
+    windows.into_iter().map(Option::flatten).collect()
 }
 
 #[cfg(test)]
@@ -308,7 +357,9 @@ mod tests {
         let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
         for ty in CacheType::ALL {
             for tokens in [1, 64, 100, 513] {
-                let mut sequence = Sequence::new(&graph, ty, tokens).unwrap();
+                let options =
+                    ContextOptions { tokens, cache_type: ty, ..ContextOptions::default() };
+                let mut sequence = Sequence::new(&graph, options).unwrap();
                 let ids = [0, 2].map(StateId);
                 ids.iter().for_each(|id| sequence.reserve_tokens(*id, tokens).unwrap());
                 for state in &mut sequence.states {
@@ -322,7 +373,7 @@ mod tests {
                     SequenceState::Tokens(ids) => 4 * ids.capacity() as u64,
                     SequenceState::Floats(floats) => 4 * floats.capacity() as u64,
                 });
-                let computed: u64 = full_sizes(&graph, ty, tokens).iter().sum();
+                let computed: u64 = full_sizes(&graph, options).iter().sum();
                 assert_eq!(allocated.sum::<u64>(), computed, "{ty:?} {tokens}");
             }
         }

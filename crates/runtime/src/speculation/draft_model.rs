@@ -34,8 +34,11 @@ impl DraftModel {
     fn logits(&mut self, all: &[u32], progress: &dyn Progress) -> Result<Vec<f32>, Error> {
         let common = self.ids.iter().zip(all).take_while(|(a, b)| a == b).count();
         // The last token is computed again where it has been: only its logits are missing.
-        let common = common.min(all.len() - 1);
-        self.context.truncate(0, common);
+        let mut common = common.min(all.len() - 1);
+        if !self.context.truncate(0, common) {
+            self.context.clear(0);
+            common = 0;
+        }
         self.ids.clear();
         let batch = Batch::last_output(&all[common..], 0);
         match self.context.run(&batch, OutputKind::Logits, progress) {

@@ -17,3 +17,4 @@ mod schema_models;
 #[allow(dead_code, reason = "other crates share the module and use more of it")]
 #[path = "../../../../fuzz/src/graph.rs"]
 mod tiny;
+mod windows;
