@@ -14,7 +14,7 @@ const BATCH: usize = 16;
 
 /// Returns the architectures that have only layers with windows or rotary positions, and a window.
 fn executors() -> impl Iterator<Item = (&'static str, Arc<Executor>)> {
-    architectures_with_graph().into_iter().filter_map(|name| {
+    architectures_with_graph().filter_map(|name| {
         let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
         let has_window = |op: &Op| {
             matches!(op, Op::Attention(attention)
