@@ -413,6 +413,15 @@ impl KvCache {
         transpose(rows.chunks_exact(len), out);
     }
 
+    /// Returns the numbers that [`KvCache::read_columns`] or, for values, [`KvCache::read`] would copy, if they are stored as
+    /// they are read.
+    pub fn stored(&self, head: usize, first: usize, count: usize) -> Option<&[f32]> {
+        let Data::F32(heads) = &self.data else { return None };
+        let rows = if self.layout.columns() { BLOCK } else { count };
+        let start = (first - self.dropped) * self.layout.len;
+        heads[head].get(start..start + rows * self.layout.len)
+    }
+
     /// Reads rows of a head from `first` on, which are kept, as many as `out` holds.
     pub fn read(&self, head: usize, first: usize, out: &mut [f32]) {
         let start = (first - self.dropped) * self.layout.len;
@@ -535,9 +544,13 @@ mod tests {
             for (first, count) in [(0, BLOCK), (BLOCK, BLOCK), (2 * BLOCK, 9)] {
                 let (mut columns, mut rows) = (vec![0.0; BLOCK * len], vec![0.0; count * len]);
                 keys.read_columns(1, first, count, &mut columns);
+                if let Some(stored) = keys.stored(1, first, count) {
+                    assert!(ty == CacheType::F32 && stored == columns);
+                }
                 // Keys that are stored as rows are differences from their origin: they are rounded otherwise than values.
                 let stored_as_rows = if keys.is_rotated() { &keys } else { &values };
                 stored_as_rows.read(1, first, &mut rows);
+                assert!(values.stored(1, first, count).is_none_or(|stored| stored == rows));
                 for (k, row) in rows.chunks_exact(len).enumerate() {
                     for (i, x) in row.iter().enumerate() {
                         assert_eq!(columns[i * BLOCK + k], *x, "{ty:?} {first} {k} {i}");

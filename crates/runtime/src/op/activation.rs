@@ -4,7 +4,7 @@ use gguf_graph::{Activation, ActivationFunction};
 
 use super::Kernel;
 use super::elementwise::map;
-use crate::exp::{exp, sigmoid, tanh};
+use crate::exp::{erf, exp, sigmoid, tanh};
 use crate::portable::{exp_m1, ln_1p};
 use crate::run::Run;
 use crate::sequence::Sequence;
@@ -22,7 +22,7 @@ pub(super) fn activate(function: ActivationFunction, x: f32) -> f32 {
     const SQRT_2_BY_PI: f32 = 0.797_884_6;
     match function {
         ActivationFunction::Silu => x / (1.0 + exp(-x)),
-        ActivationFunction::Gelu => 0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2)),
+        ActivationFunction::Gelu => 0.5 * x * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2)),
         ActivationFunction::GeluTanh => 0.5 * x * (1.0 + tanh(SQRT_2_BY_PI * (x + 0.044_715 * x * x * x))),
         ActivationFunction::GeluQuick => x / (1.0 + exp(-1.702 * x)),
         ActivationFunction::Relu => x.max(0.0),

@@ -19,15 +19,16 @@ use crate::value::Value;
 /// Number of tokens whose queries share the decoding of a block of keys.
 const QUERIES: usize = 16;
 
-/// Rows of keys or values of a sequence.
+/// Keys of a sequence.
 #[derive(Clone, Copy)]
-enum Rows<'r> {
+enum Keys<'r> {
     Cache(&'r KvCache),
-    Value { value: &'r Value, rows: &'r [usize], len: usize },
+    /// Columns of blocks of [`KEYS`] rows of each head.
+    Columns { columns: &'r [f32], rows: usize, len: usize },
 }
 
-impl Rows<'_> {
-    /// Whether the rows that are read are rotated.
+impl<'r> Keys<'r> {
+    /// Whether the keys that are read are rotated.
     fn are_rotated(self) -> bool {
         matches!(self, Self::Cache(cache) if cache.is_rotated())
     }
@@ -35,41 +36,96 @@ impl Rows<'_> {
     fn count(self) -> usize {
         match self {
             Self::Cache(cache) => cache.rows(),
-            Self::Value { rows, .. } => rows.len(),
+            Self::Columns { rows, .. } => rows,
         }
     }
 
-    /// Reads rows of a head as columns: the first of [`KEYS`] elements each.
-    fn read_columns(self, head: usize, first: usize, count: usize, out: &mut [f32]) {
+    /// Returns keys of a head as columns: the first of [`KEYS`] elements each. They are read into `scratch` unless they are
+    /// stored so.
+    fn columns<'s>(self, head: usize, first: usize, count: usize, scratch: &'s mut [f32]) -> &'s [f32]
+    where
+        'r: 's,
+    {
         match self {
-            Self::Cache(cache) => cache.read_columns(head, first, count, out),
-            Self::Value { value, rows, len } => {
-                let rows = rows[first..].iter().take(count);
-                transpose(rows.map(|row| &value.row(*row)[head * len..(head + 1) * len]), out);
+            Self::Cache(cache) => match cache.stored(head, first, count) {
+                Some(stored) => stored,
+                None => {
+                    cache.read_columns(head, first, count, scratch);
+                    scratch
+                }
+            },
+            Self::Columns { columns, rows, len } => {
+                let block = head * rows.div_ceil(KEYS) + first / KEYS;
+                &columns[block * KEYS * len..(block + 1) * KEYS * len]
             }
         }
     }
+}
 
-    /// Reads rows of a head.
-    fn read(self, head: usize, first: usize, out: &mut [f32]) {
+/// Values of a sequence.
+#[derive(Clone, Copy)]
+enum Values<'r> {
+    Cache(&'r KvCache),
+    Rows { value: &'r Value, rows: &'r [usize], len: usize },
+}
+
+impl<'r> Values<'r> {
+    /// Whether the values that are read are rotated.
+    fn are_rotated(self) -> bool {
+        matches!(self, Self::Cache(cache) if cache.is_rotated())
+    }
+
+    /// Returns values of a head, as many as `scratch` holds. They are read into it unless they are stored so.
+    fn rows<'s>(self, head: usize, first: usize, count: usize, scratch: &'s mut [f32]) -> &'s [f32]
+    where
+        'r: 's,
+    {
         match self {
-            Self::Cache(cache) => cache.read(head, first, out),
-            Self::Value { value, rows, len } => {
-                for (row, out) in rows[first..].iter().zip(out.chunks_exact_mut(len)) {
+            Self::Cache(cache) => {
+                if let Some(stored) = cache.stored(head, first, count) {
+                    return stored;
+                }
+                cache.read(head, first, scratch);
+            }
+            Self::Rows { value, rows, len } => {
+                for (row, out) in rows[first..].iter().zip(scratch.chunks_exact_mut(len)) {
                     out.copy_from_slice(&value.row(*row)[head * len..(head + 1) * len]);
                 }
             }
         }
+        scratch
     }
+}
+
+/// Returns keys as columns ([`Keys::Columns`]), which all tasks of a head read.
+fn columns(value: &Value, rows: &[usize], len: usize, heads: usize) -> Vec<f32> {
+    let blocks = rows.len().div_ceil(KEYS);
+    let mut columns = vec![0.0; heads * blocks * KEYS * len];
+    let chunks = columns.par_chunks_exact_mut((KEYS * len).max(1)).enumerate();
+    chunks.for_each(|(number, out)| {
+        let (head, block) = (number / blocks, number % blocks);
+        let rows = rows[block * KEYS..].iter().take(KEYS);
+        transpose(rows.map(|row| &value.row(*row)[head * len..(head + 1) * len]), out);
+    });
+    columns
 }
 
 impl Kernel for Attention {
     fn compute(&self, run: &Run<'_>, sequences: &mut [Sequence], out: &mut Value) {
         append_all(self, run, sequences);
         let groups = run.groups_of(run.value(self.query));
+        let keys: Vec<Vec<f32>> = match self.kv {
+            KvSource::Batch { key, .. } => {
+                let (len, heads) = (self.key_len as usize, self.heads_kv as usize);
+                let columns = |(_, rows): &(_, Vec<_>)| columns(run.value(key), rows, len, heads);
+                groups.iter().map(columns).collect()
+            }
+            KvSource::Cached { .. } | KvSource::Encoder { .. } => vec![Vec::new(); groups.len()],
+        };
         let sources: Vec<Vec<Source>> = groups
             .iter()
-            .map(|(sequence, rows)| sources(run, self, &sequences[*sequence], rows))
+            .zip(&keys)
+            .map(|((sequence, rows), keys)| sources(run, self, &sequences[*sequence], rows, keys))
             .collect();
         let mut tasks = Vec::new();
         for ((_, rows), sources) in groups.iter().zip(&sources) {
@@ -122,37 +178,37 @@ fn append_all(attention: &Attention, run: &Run<'_>, sequences: &mut [Sequence]) 
 /// Keys and values of a sequence that tokens attend to.
 #[derive(Clone, Copy)]
 struct Source<'r> {
-    keys: Rows<'r>,
-    values: Rows<'r>,
+    keys: Keys<'r>,
+    values: Values<'r>,
     /// Tokens per row.
     block: usize,
     /// Restriction to selected blocks of rows.
     selection: Option<BlockSelection>,
 }
 
-/// Returns the tokens and the compressed blocks of a sequence.
+/// Returns the tokens and the compressed blocks of a sequence, given the keys of its rows if they are not cached.
 fn sources<'r>(
     run: &'r Run<'_>,
     attention: &Attention,
     sequence: &'r Sequence,
     rows: &'r [usize],
+    keys: &'r [f32],
 ) -> Vec<Source<'r>> {
     let cached = |state: StateId, selection| match sequence.state(state) {
         SequenceState::Kv { keys, values, block, .. } => Source {
-            keys: Rows::Cache(keys),
-            values: Rows::Cache(values),
+            keys: Keys::Cache(keys),
+            values: Values::Cache(values),
             block: *block,
             selection,
         },
         _ => unreachable!("the graph was checked"),
     };
     let tokens = match attention.kv {
-        KvSource::Batch { key, value } => {
-            let rows =
-                |id, len: u32| Rows::Value { value: run.value(id), rows, len: len as usize };
+        KvSource::Batch { value, .. } => {
+            let (key_len, len) = (attention.key_len as usize, attention.value_len as usize);
             Source {
-                keys: rows(key, attention.key_len),
-                values: rows(value, attention.value_len),
+                keys: Keys::Columns { columns: keys, rows: rows.len(), len: key_len },
+                values: Values::Rows { value: run.value(value), rows, len },
                 block: 1,
                 selection: attention.selection,
             }
@@ -260,10 +316,11 @@ impl Task<'_> {
         let mut start = from - from % KEYS;
         while start < to {
             let count = KEYS.min(source.keys.count() - start);
-            source.keys.read_columns(self.head, start, count, &mut keys);
-            source.values.read(self.head, start, &mut values[..count * value_len]);
+            let keys = source.keys.columns(self.head, start, count, &mut keys);
+            let values = &mut values[..count * value_len];
+            let values = source.values.rows(self.head, start, count, values);
             scores.fill(0.0);
-            add_rows(simd, queries, &keys, &mut scores);
+            add_rows(simd, queries, keys, &mut scores);
             let mut weighted = vec![0..0; queries.len()];
             let lines = scores.as_chunks_mut().0.iter_mut().zip(&mut weighted);
             let lines = lines.zip(&mut *sums).zip(out.chunks_exact_mut(value_len));
@@ -295,7 +352,7 @@ impl Task<'_> {
                 biases.add(head, self.position(token), start + low, in_range);
                 sum.add(scores, out);
             }
-            add_weighted(simd, &scores, &weighted, &values[..count * value_len], out);
+            add_weighted(simd, &scores, &weighted, values, out);
             start += KEYS;
         }
     }

@@ -70,11 +70,10 @@ fn forbid(logits: &mut [f32], first: usize, end: usize) {
 
 /// Returns the logarithm of the sum of the exponentials.
 pub(super) fn log_sum_exp(logits: &[f32]) -> f64 {
-    let max = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-    if max == f64::NEG_INFINITY {
-        return max;
+    match gguf_runtime::log_sum_exp(logits) {
+        (f32::NEG_INFINITY, _) => f64::NEG_INFINITY,
+        (max, log) => f64::from(max) + log,
     }
-    logits.iter().map(|logit| (f64::from(*logit) - max).exp()).sum::<f64>().ln() + max
 }
 
 #[cfg(test)]
