@@ -12,7 +12,23 @@ use crate::value::Value;
 
 impl Kernel for Activation {
     fn compute(&self, run: &Run<'_>, _: &mut [Sequence], out: &mut Value) {
-        map(run.value(self.x), out, |x| activate(self.function, x));
+        let x = run.value(self.x);
+        // The compiler vectorizes loops whose function is a constant.
+        match self.function {
+            ActivationFunction::Gelu => map(
+                x,
+                out,
+                #[inline(always)]
+                |x| activate(ActivationFunction::Gelu, x),
+            ),
+            ActivationFunction::GeluTanh => map(
+                x,
+                out,
+                #[inline(always)]
+                |x| activate(ActivationFunction::GeluTanh, x),
+            ),
+            function => map(x, out, |x| activate(function, x)),
+        }
     }
 }
 

@@ -29,6 +29,13 @@ impl Kernel for GatedActivation {
                 #[inline(always)]
                 |gate, up| activate(ActivationFunction::GeluTanh, gate) * up,
             ),
+            GluFunction::Plain(ActivationFunction::Gelu) => zip(
+                gate,
+                up,
+                out,
+                #[inline(always)]
+                |gate, up| activate(ActivationFunction::Gelu, gate) * up,
+            ),
             function => zip(gate, up, out, |gate, up| activate_gate(function, gate, up)),
         }
     }
