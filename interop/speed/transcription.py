@@ -1,0 +1,155 @@
+"""Measures `gguf transcribe` beside faster-whisper: a Whisper checkpoint in Q8_0 and in INT8, two programs in turns.
+
+Usage: python interop/speed/transcription.py GGUF CHECKPOINT_DIR RECORDING [--text FILE] [--language CODE] [--threads N] [--rounds N]
+
+faster-whisper transcribes window by window, as `gguf` does, and in batches of windows that are cut at pauses. Times are those of whole
+processes, medians of the rounds. With the text that was read, prints the word error rate too. Needs `faster-whisper` and `safetensors` from
+PyPI; the weights are converted for it here, since its converter needs torch.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+TRANSCRIBE = """
+import sys
+from faster_whisper import BatchedInferencePipeline, WhisperModel
+model, recording, language, threads, beams, batch = sys.argv[1:]
+model = WhisperModel(model, device="cpu", compute_type="int8", cpu_threads=int(threads))
+options = {"language": language, "beam_size": int(beams)}
+if int(batch) > 1:
+    segments, _ = BatchedInferencePipeline(model).transcribe(recording, batch_size=int(batch), **options)
+else:
+    segments, _ = model.transcribe(recording, **options)
+print(" ".join(segment.text.strip() for segment in segments))
+"""
+
+
+class Weights:
+    """Copies the tensors of a checkpoint into a specification of CTranslate2."""
+
+    def __init__(self, folder):
+        from safetensors.numpy import load_file
+
+        tensors = load_file(folder / "model.safetensors")
+        self.tensors = {name.removeprefix("model."): data.astype(np.float32) for name, data in tensors.items()}
+
+    def bias(self, name):
+        weight = self.tensors[f"{name}.weight"]
+        return self.tensors.get(f"{name}.bias", np.zeros(weight.shape[0], np.float32))
+
+    def linear(self, spec, *names):
+        spec.weight = np.concatenate([self.tensors[f"{name}.weight"] for name in names])
+        spec.bias = np.concatenate([self.bias(name) for name in names])
+
+    def norm(self, spec, name):
+        spec.gamma, spec.beta = self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
+
+    def attention(self, spec, name, norm, groups):
+        self.norm(spec.layer_norm, norm)
+        for linear, parts in zip(spec.linear, [*groups, ["out"]], strict=True):
+            self.linear(linear, *(f"{name}.{part}_proj" for part in parts))
+
+    def layer(self, spec, name):
+        self.attention(spec.self_attention, f"{name}.self_attn", f"{name}.self_attn_layer_norm", ["qkv"])
+        if hasattr(spec, "attention"):
+            self.attention(spec.attention, f"{name}.encoder_attn", f"{name}.encoder_attn_layer_norm", ["q", "kv"])
+        self.norm(spec.ffn.layer_norm, f"{name}.final_layer_norm")
+        self.linear(spec.ffn.linear_0, f"{name}.fc1")
+        self.linear(spec.ffn.linear_1, f"{name}.fc2")
+
+    def stack(self, spec, name):
+        spec.position_encodings.encodings = self.tensors[f"{name}.embed_positions.weight"]
+        self.norm(spec.layer_norm, f"{name}.layer_norm")
+        for number, layer in enumerate(spec.layer):
+            self.layer(layer, f"{name}.layers.{number}")
+
+
+def convert(folder, out):
+    from ctranslate2.specs import whisper_spec
+
+    def read(name):
+        return json.loads((folder / name).read_text())
+
+    config, generation, tokenizer = read("config.json"), read("generation_config.json"), read("tokenizer.json")
+    spec = whisper_spec.WhisperSpec(
+        config["encoder_layers"], config["encoder_attention_heads"], config["decoder_layers"], config["decoder_attention_heads"]
+    )
+    weights = Weights(folder)
+    for number, conv in enumerate([spec.encoder.conv1, spec.encoder.conv2], 1):
+        conv.weight, conv.bias = (weights.tensors[f"encoder.conv{number}.{part}"] for part in ["weight", "bias"])
+    weights.stack(spec.encoder, "encoder")
+    weights.stack(spec.decoder, "decoder")
+    spec.decoder.embeddings.weight = spec.decoder.projection.weight = weights.tensors["decoder.embed_tokens.weight"]
+    ids = tokenizer["model"]["vocab"] | {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
+    tokens = {number: token for token, number in ids.items()}
+    first = len(ids)
+    spec.register_vocabulary([tokens.get(n, f"<|{(n - first) * 0.02:.2f}|>") for n in range(config["vocab_size"])])
+    spec.config.suppress_ids = generation["suppress_tokens"]
+    spec.config.suppress_ids_begin = generation["begin_suppress_tokens"]
+    spec.config.lang_ids = sorted(generation.get("lang_to_id", {}).values())
+    layers, heads = config["decoder_layers"], config["decoder_attention_heads"]
+    spec.config.alignment_heads = [(layer, head) for layer in range(layers // 2, layers) for head in range(heads)]
+    spec.validate()
+    spec.optimize(quantization="int8")
+    spec.save(str(out))
+    for name in ["tokenizer.json", "preprocessor_config.json"]:
+        (out / name).write_bytes((folder / name).read_bytes())
+
+
+def error_rate(text, reference):
+    """Returns the Levenshtein distance of words, divided by the number of words read."""
+    found, wanted = (re.findall(r"[a-z0-9']+", words.lower()) for words in [text, reference])
+    row = list(range(len(found) + 1))
+    for number, word in enumerate(wanted, 1):
+        before, row = row, [number]
+        for at, other in enumerate(found):
+            row.append(min(before[at] + (word != other), before[at + 1] + 1, row[at] + 1))
+    return row[-1] / max(len(wanted), 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf", metavar="GGUF")
+    parser.add_argument("checkpoint", metavar="CHECKPOINT_DIR", type=Path)
+    parser.add_argument("recording", metavar="RECORDING")
+    parser.add_argument("--text", type=Path, help="the text that was read")
+    parser.add_argument("--language", default="en")
+    parser.add_argument("--threads", default="2")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        model, peer = Path(work, "q8_0.gguf"), Path(work, "int8")
+        subprocess.run([options.gguf, "convert", "-q", options.checkpoint, "--outtype", "q8_0", "-o", model], check=True)
+        peer.mkdir()
+        convert(options.checkpoint, peer)
+        ours = [options.gguf, "transcribe", "-q", model, options.recording, "--language", options.language, "-t", options.threads]
+        theirs = [sys.executable, "-c", TRANSCRIBE, peer, options.recording, options.language, options.threads]
+        programs = {"gguf": ours}
+        for beams in ["1", "5"]:
+            programs[f"faster-whisper, beam {beams}"] = [*theirs, beams, "1"]
+            programs[f"faster-whisper, beam {beams}, batches of 8"] = [*theirs, beams, "8"]
+        times, texts = {name: [] for name in programs}, {}
+        for _ in range(options.rounds):
+            for name, command in programs.items():
+                start = time.perf_counter()
+                texts[name] = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
+                times[name].append(time.perf_counter() - start)
+    median = {name: statistics.median(seconds) for name, seconds in times.items()}
+    for name, seconds in median.items():
+        line = f"{name:40} {seconds:7.2f} s  {seconds / median['gguf']:5.2f} of gguf"
+        if options.text:
+            line += f"  word error rate {error_rate(texts[name], options.text.read_text()):.3f}"
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
