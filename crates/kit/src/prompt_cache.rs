@@ -163,8 +163,10 @@ impl PromptCache {
         if !self.path.exists() {
             return Ok(None);
         }
-        let file = Model::open(&self.path)
-            .map_err(|fault| self.invalid(format!("is not a prompt cache: {fault}")))?;
+        let file = Model::open(&self.path).map_err(|fault| match fault.finding() {
+            Some(finding) => self.invalid(format!("is not a prompt cache: {}", finding.message)),
+            None => fault,
+        })?;
         let metadata = file.metadata();
         if metadata.str(TYPE) != Some(PROMPT_CACHE) {
             return Err(self.invalid("is not a prompt cache"));

@@ -112,18 +112,22 @@ struct Input {
 
 /// Options of prompt caches.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Prompt cache")]
 #[group(skip)]
 struct PromptCacheArgs {
     /// Prompt cache: a file with the state of the model after the prompt. Prompts that begin with the same text begin from it.
     /// It is created or brought up to date, and the text is the same as without it.
-    #[arg(long, value_name = "FILE", conflicts_with = "chat")]
+    #[arg(long, value_name = "FILE", conflicts_with = "chat", help_heading = "Prompt cache")]
     prompt_cache: Option<PathBuf>,
     /// Save the answer in the prompt cache too.
-    #[arg(long, requires = "prompt_cache")]
+    #[arg(long, requires = "prompt_cache", help_heading = "Prompt cache")]
     prompt_cache_all: bool,
     /// Do not write the prompt cache.
-    #[arg(long, requires = "prompt_cache", conflicts_with = "prompt_cache_all")]
+    #[arg(
+        long,
+        requires = "prompt_cache",
+        conflicts_with = "prompt_cache_all",
+        help_heading = "Prompt cache"
+    )]
     prompt_cache_ro: bool,
 }
 
@@ -333,6 +337,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         || input.messages.is_some();
     let is_conversation =
         input.chat || !is_given && !args.raw && !args.json && std::io::stdin().is_terminal();
+    if is_conversation && input.cache.prompt_cache.is_some() {
+        return Err(Failure::Usage("--prompt-cache needs a prompt: give one with -p or -f".into()));
+    }
     let prompt = match (&input.prompt, &input.file) {
         (Some(prompt), _) => prompt.clone(),
         (_, Some(file)) => gguf_kit::read_text(file)?,
