@@ -289,11 +289,19 @@ fn read_all_but_last_batch(
     if context.room(0) < tokens.len() {
         return Ok(());
     }
-    while tokens.len() > batch {
-        let rest = tokens.split_off(batch);
+    let first: Vec<u32> = tokens.drain(..tokens.len().saturating_sub(1) / batch * batch).collect();
+    read(context, &first, progress)
+}
+
+/// Runs tokens of the first sequence in batches without outputs.
+pub(crate) fn read(
+    context: &mut Context,
+    tokens: &[u32],
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    for tokens in tokens.chunks(context.batch_size().max(1)) {
         context.run(&Batch::without_outputs(tokens, 0), OutputKind::Logits, progress)?;
-        progress.step(batch as u64)?;
-        *tokens = rest;
+        progress.step(tokens.len() as u64)?;
     }
     Ok(())
 }

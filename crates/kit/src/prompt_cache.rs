@@ -13,10 +13,10 @@
 use std::path::{Path, PathBuf};
 
 use gguf::{Array, Header, Metadata, RawHeader, Shape, TensorInfo, write_header};
-use gguf_graph::OutputKind;
-use gguf_runtime::{Batch, CacheType, Context, StateArray};
+use gguf_runtime::{CacheType, Context, StateArray};
 use gguf_store::{AtomicFile, Existing, Model, Progress};
 
+use crate::generate::read;
 use crate::run::LoadedModel;
 use crate::{Error, overwrite};
 
@@ -110,10 +110,7 @@ impl PromptCache {
         let last = prompt.len().saturating_sub(1);
         let rest = prompt.get(context.len(0)..last).unwrap_or_default();
         progress.begin("prompt", rest.len() as u64);
-        for tokens in rest.chunks(context.batch_size().max(1)) {
-            context.run(&Batch::without_outputs(tokens, 0), OutputKind::Logits, progress)?;
-            progress.step(tokens.len() as u64)?;
-        }
+        read(context, rest, progress)?;
         self.save(context, &prompt[..last])
     }
 

@@ -7,97 +7,8 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use pulp::bytemuck::cast_slice;
 
-use crate::matmul::Precision;
-
-/// Type of the elements of a KV cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CacheType {
-    /// Single precision: caches do not round.
-    #[default]
-    F32,
-    /// Half precision, which rounds logits by about 2e-3 of their standard deviation.
-    F16,
-    /// 8 bits, with a scale per 32 elements.
-    Q8_0,
-    /// 5 bits, with a scale and a minimum per 32 elements of a rotated head.
-    Q5_1,
-    /// 5 bits, with a scale per 32 elements of a rotated head.
-    Q5_0,
-    /// 4 bits, with a scale and a minimum per 32 elements of a rotated head.
-    Q4_1,
-    /// 4 bits, with a scale per 32 elements of a rotated head.
-    Q4_0,
-}
-
-impl CacheType {
-    /// All types, in descending order of size.
-    pub const ALL: [Self; 7] =
-        [Self::F32, Self::F16, Self::Q8_0, Self::Q5_1, Self::Q5_0, Self::Q4_1, Self::Q4_0];
-
-    /// Returns the default type: a cache of [`Precision::Exact`] does not round, one of [`Precision::Fast`] is small.
-    pub fn for_precision(precision: Precision) -> Self {
-        match precision {
-            Precision::Exact => Self::F32,
-            Precision::Fast => Self::F16,
-        }
-    }
-
-    /// Returns the type of a name, such as `q8_0`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ty| ty.name() == name)
-    }
-
-    /// Returns the name, such as `q8_0`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::F16 => "f16",
-            Self::Q8_0 => "q8_0",
-            Self::Q5_1 => "q5_1",
-            Self::Q5_0 => "q5_0",
-            Self::Q4_1 => "q4_1",
-            Self::Q4_0 => "q4_0",
-        }
-    }
-
-    /// Returns the type of GGUF with the same layout.
-    pub fn tensor_type(self) -> TensorType {
-        match self {
-            Self::F32 => TensorType::F32,
-            Self::F16 => TensorType::F16,
-            Self::Q8_0 => TensorType::Q8_0,
-            Self::Q5_1 => TensorType::Q5_1,
-            Self::Q5_0 => TensorType::Q5_0,
-            Self::Q4_1 => TensorType::Q4_1,
-            Self::Q4_0 => TensorType::Q4_0,
-        }
-    }
-
-    /// Returns the type for keys that select rows: a few bits would select others.
-    pub(crate) fn for_selection(self) -> Self {
-        if self.rotates() { Self::Q8_0 } else { self }
-    }
-
-    /// Returns the type for heads of a length: heads that are not divisible into blocks stay in half precision.
-    fn for_heads(self, len: usize) -> Self {
-        if self.has_blocks() && !len.is_multiple_of(32) { Self::F16 } else { self }
-    }
-
-    fn has_blocks(self) -> bool {
-        !matches!(self, Self::F32 | Self::F16)
-    }
-
-    /// Whether heads are rotated ([`rotate`]), so that single large elements do not determine the scale of their block.
-    fn rotates(self) -> bool {
-        self.has_blocks() && self != Self::Q8_0
-    }
-
-    /// Returns the size in bytes of elements.
-    fn byte_len(self, elements: u64) -> u64 {
-        let (len, bytes) = self.tensor_type().block().unwrap_or((1, 4));
-        elements.div_ceil(len).saturating_mul(bytes)
-    }
-}
+use crate::cache_type::CacheType;
+use crate::rotation::rotate;
 
 /// Contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,10 +44,14 @@ impl Layout {
         self.role == Role::Keys && self.ty.for_heads(self.len).rotates()
     }
 
+    /// Returns the number of elements of the origin of a cache with `rows` rows.
+    fn origin_len(self, rows: usize) -> usize {
+        if self.has_origin() && rows > 0 { self.heads * self.len } else { 0 }
+    }
+
     /// Returns the size in bytes of a cache with `rows` rows.
     pub fn byte_len(self, rows: usize) -> u64 {
-        let elements = if self.has_origin() && rows > 0 { self.heads * self.len } else { 0 };
-        self.data_len(rows).saturating_add(4 * elements as u64)
+        self.data_len(rows).saturating_add(4 * self.origin_len(rows) as u64)
     }
 
     /// Returns the size in bytes of the elements of a cache with `rows` rows.
@@ -224,10 +139,8 @@ impl KvCache {
         }
         let needed = self.layout.allocated_rows(self.kept() + rows);
         let target = self.layout.allocated_rows((2 * needed).min(self.capacity)).max(needed);
-        if self.layout.has_origin() && rows > 0 {
-            let elements = self.layout.heads * len;
-            grow(&mut self.origin, elements, elements)?;
-        }
+        let origin_len = self.layout.origin_len(self.rows + rows);
+        grow(&mut self.origin, origin_len, origin_len)?;
         match &mut self.data {
             Data::F32(heads) => {
                 heads.iter_mut().try_for_each(|head| grow(head, needed * len, target * len))
@@ -284,7 +197,7 @@ impl KvCache {
 
     /// Returns the number of elements of the origin of a cache with a number of rows.
     pub fn origin_len(&self, rows: usize) -> usize {
-        if self.layout.has_origin() && rows > 0 { self.layout.heads * self.layout.len } else { 0 }
+        self.layout.origin_len(rows)
     }
 
     /// Returns the number of heads.
@@ -447,27 +360,6 @@ impl KvCache {
                 }
             }
         }
-    }
-}
-
-/// Multiplies each part of a head whose length is a power of two, as long as possible, by the Hadamard matrix of that size
-/// divided by the square root of the size. That matrix is symmetric and orthogonal: scalar products do not change, and a
-/// second rotation returns the head. Large elements are spread over the whole part.
-pub(crate) fn rotate(head: &mut [f32]) {
-    let size = 1 << head.len().trailing_zeros().min(16);
-    let factor = 1.0 / (size as f32).sqrt();
-    for part in head.chunks_exact_mut(size) {
-        let mut half = 1;
-        while half < size {
-            for pair in part.chunks_exact_mut(2 * half) {
-                let (a, b) = pair.split_at_mut(half);
-                for (a, b) in a.iter_mut().zip(b) {
-                    (*a, *b) = (*a + *b, *a - *b);
-                }
-            }
-            half *= 2;
-        }
-        part.iter_mut().for_each(|x| *x *= factor);
     }
 }
 
@@ -638,26 +530,6 @@ mod tests {
                 found.iter().enumerate().map(|(i, x)| (x - number(row, i)).powi(2)).sum();
             assert!((error / 64.0).sqrt() < 0.2, "{row}: {error}");
         }
-    }
-
-    #[test]
-    fn rotation_keeps_products_and_is_its_own_inverse() {
-        for len in [32, 96, 128, 192, 576] {
-            let head = |seed: usize| (0..len).map(move |i| ((i * seed) % 23) as f32 - 11.0);
-            let (a, b): (Vec<f32>, Vec<f32>) = (head(7).collect(), head(5).collect());
-            let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-            let (mut c, mut d) = (a.clone(), b.clone());
-            rotate(&mut c);
-            rotate(&mut d);
-            assert!((product(&a, &b) - product(&c, &d)).abs() < 1e-6 * product(&a, &a), "{len}");
-            rotate(&mut c);
-            assert!(a.iter().zip(&c).all(|(a, c)| (a - c).abs() < 1e-5 * 11.0), "{len}");
-        }
-        // A single large element is spread over all others.
-        let mut spike = vec![0.0; 64];
-        spike[5] = 8.0;
-        rotate(&mut spike);
-        assert!(spike.iter().all(|x| x.abs() == 1.0), "{spike:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Options of a context.
 
-use crate::kv_cache::CacheType;
+use crate::cache_type::CacheType;
 
 /// Size of a context.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! States of a sequence as arrays, which can be saved and restored.
 
 use gguf::{Error, TensorType};
-use gguf_graph::{Graph, Op, State, StateId};
+use gguf_graph::{Graph, State, StateId};
 
 use crate::context::Context;
 use crate::kv_cache::{BLOCK, KvCache};
 use crate::memory_budget::out_of_memory;
-use crate::sequence::{Sequence, SequenceState};
+use crate::sequence::{Sequence, SequenceState, heads};
 
 /// Name of the origin of the keys of a KV cache.
 const ORIGIN: &str = "keys.origin";
@@ -132,15 +132,15 @@ fn fill(
             Err(invalid(what))
         }
     };
-    for (id, state) in graph.raw().states.iter().enumerate() {
-        let state_id = StateId(id as u32);
-        match sequence.state_mut(state_id) {
+    let states = graph.raw().states.iter().zip(heads(graph));
+    for (id, (state, heads)) in states.enumerate() {
+        match sequence.state_mut(StateId(id as u32)) {
             // Models with an encoder have none after a prompt alone.
             SequenceState::Kv { is_encoder: true, .. } => {}
             SequenceState::Kv { keys, values, block, .. } => {
                 let (all, rows) = (saved / *block, tokens / *block);
                 let parts = [(keys, "keys"), (values, "values")];
-                let parts = parts.into_iter().take(1 + usize::from(has_values(graph, state_id)));
+                let parts = parts.into_iter().take(if heads.are_attended { 2 } else { 1 });
                 for (cache, part) in parts {
                     let name_of_rows = name(id, part);
                     let data = read(&name_of_rows, cache.tensor_type())?;
@@ -193,12 +193,6 @@ fn dropped(cache: &KvCache, rows: usize, bytes: usize) -> usize {
     let most = rows.saturating_sub(window) / BLOCK;
     let has_size = |blocks: &usize| cache.data_len(rows - blocks * BLOCK) == bytes as u64;
     (0..=most).find(has_size).unwrap_or(0) * BLOCK
-}
-
-/// Whether a KV cache has values: an index of keys has none.
-fn has_values(graph: &Graph, id: StateId) -> bool {
-    let reads = |op: &Op| matches!(op, Op::Attention(_)) && op.states().contains(&id);
-    graph.main().0.ops.iter().any(reads)
 }
 
 fn invalid(what: String) -> Error {

@@ -3,7 +3,8 @@
 use gguf::Error;
 use gguf_graph::{Attention, Graph, KvStore, Mask, Op, RowDim, State, StateId, Wkv};
 
-use crate::kv_cache::{CacheType, KvCache, Layout, Role, kept_rows};
+use crate::cache_type::CacheType;
+use crate::kv_cache::{KvCache, Layout, Role, kept_rows};
 use crate::memory_budget::{out_of_memory, zeros};
 use crate::options::ContextOptions;
 
@@ -274,19 +275,19 @@ fn layouts(heads: Heads, state: &State, cache_type: CacheType) -> [Layout; 2] {
     })
 }
 
-/// How attention reads a state.
+/// Key heads of a state.
 #[derive(Clone, Copy)]
-struct Heads {
+pub(crate) struct Heads {
     /// Number of key heads.
     count: usize,
-    /// Whether attention reads them. Others select rows.
-    are_attended: bool,
+    /// Whether attention reads them, with values. Others select rows, and have no values.
+    pub are_attended: bool,
     /// Number of tokens that the widest of its masks allows, up to the present one; `None` for all.
     window: Option<usize>,
 }
 
-/// Returns how attention reads each state.
-fn heads(graph: &Graph) -> Vec<Heads> {
+/// Returns the key heads of each state.
+pub(crate) fn heads(graph: &Graph) -> Vec<Heads> {
     let states = graph.raw().states.len();
     let mut heads = vec![Heads { count: 1, are_attended: false, window: None }; states];
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();

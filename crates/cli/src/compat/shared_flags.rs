@@ -134,6 +134,18 @@ pub const SAMPLING: &[Flag] = &[
     ignored("-bs --backend-sampling", 0, NO_SAMPLING),
 ];
 
+/// Types of the KV cache.
+pub const CACHE_TYPE_K: Flag = translated(
+    "-ctk --cache-type-k",
+    1,
+    "`--cache-type`, with -ctv: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
+);
+pub const CACHE_TYPE_V: Flag = translated(
+    "-ctv --cache-type-v",
+    1,
+    "`--cache-type`, with -ctk: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
+);
+
 /// Running a model on a text.
 pub const RUN: &[Flag] = &[
     translated("-t --threads", 1, "`--threads`; all cores if not positive"),
@@ -144,16 +156,8 @@ pub const RUN: &[Flag] = &[
     refused("-p --prompt", 1, "put the text in a file and use -f"),
     refused("-e --escape", 0, "texts are used unchanged"),
     ignored("--no-escape", 0, "texts are used unchanged"),
-    translated(
-        "-ctk --cache-type-k",
-        1,
-        "`--cache-type`, with -ctv: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
-    ),
-    translated(
-        "-ctv --cache-type-v",
-        1,
-        "`--cache-type`, with -ctk: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
-    ),
+    CACHE_TYPE_K,
+    CACHE_TYPE_V,
     translated("--lora", 1, "`--lora`, once per comma-separated name"),
     translated("--lora-scaled", 1, "`--lora FILE:SCALE`, once per comma-separated value"),
     refused("--rope-scaling", 1, EDIT),

@@ -15,7 +15,7 @@ use print::{Format, Printer, Test};
 use super::arguments::Arguments;
 use super::flag::{Flag, help, ignored, refused, translated, version};
 use super::shared_arguments;
-use super::shared_flags::{NO_DEVICES, OWN_THREADS};
+use super::shared_flags::{CACHE_TYPE_K, CACHE_TYPE_V, NO_DEVICES, OWN_THREADS};
 use super::{ArgumentStyle, Program};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -62,16 +62,8 @@ const FLAGS: &[Flag] = &[
     translated("-d --n-depth", 1, "`--depth`; numbers and ranges, as in the original"),
     ignored("-b --batch-size", 1, "prompts are processed in one batch"),
     ignored("-ub --ubatch-size", 1, "prompts are processed in one batch"),
-    translated(
-        "-ctk --cache-type-k",
-        1,
-        "`--cache-type`, with -ctv: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
-    ),
-    translated(
-        "-ctv --cache-type-v",
-        1,
-        "`--cache-type`, with -ctk: f32, f16, q8_0, q5_1, q5_0, q4_1 or q4_0",
-    ),
+    CACHE_TYPE_K,
+    CACHE_TYPE_V,
     translated("-t --threads", 1, "`--threads`; numbers and ranges, as in the original"),
     ignored("-C --cpu-mask", 1, OWN_THREADS),
     ignored("--cpu-strict", 1, OWN_THREADS),
