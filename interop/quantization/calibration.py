@@ -1,17 +1,24 @@
 """Compares presets quantized with an importance matrix with the same presets quantized with GPTQ: size and KL divergence.
 
-Usage: python3 interop/quantization/calibration.py GGUF_BINARY DATA [--sizes | --effort] [PRESET ...]
+Usage: python3 interop/quantization/calibration.py GGUF_BINARY DATA [--sizes | --effort | --real] [PRESET ...]
 
-DATA is the reference data with the test model. Prints a table of docs/calibration.md: mean KL divergence over 64 chunks of 256 tokens
+DATA is the reference data with the test model, or with --real a folder of GGUF files of trained models. Prints a table of docs/calibration.md: mean KL divergence over 64 chunks of 256 tokens
 of heldout.txt of the preset with llama.cpp's importance matrix of calibration.txt, and of the preset calibrated with the same text.
 With --sizes `gguf sensitivity` selects the types of the calibrated file for the size of the other; with --effort the file is not
 calibrated, but quantized with a longer search and the same importance matrix.
+
+With --real each text model of the folder is first made F16, which is then the original. Importance matrix and calibrations use the
+same 50,000 tokens: half code of Python's standard library, half prose of its manual. A second calibration (self) uses text that the
+model writes. Held out are code of other modules, the rest of the manual, and other text that the model writes; 32 chunks of 512
+tokens of each. The table has the mean KL divergence and the top-1 agreement of the three files.
 """
 
 import argparse
 import json
+import pydoc_data.topics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -27,6 +34,61 @@ def run(*words):
     return done.stdout
 
 
+CODE = {
+    "calibration": "argparse.py asyncio/base_events.py csv.py typing.py inspect.py",
+    "code": "tarfile.py unittest/mock.py",
+}
+
+
+def python_texts(folder):
+    """Writes texts from Python's standard library and manual, and returns their paths by name."""
+    library = Path(sysconfig.get_path("stdlib"))
+    code = {name: "".join((library / file).read_text() for file in files.split()) for name, files in CODE.items()}
+    topics = [text for _, text in sorted(pydoc_data.topics.topics.items())]
+    prose = "".join(topics[::2])[:120_000]
+    texts = {
+        "calibration": code["calibration"][:120_000] + prose,
+        "code": code["code"][:120_000],
+        "prose": "".join(topics[1::2])[:120_000],
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    return {name: folder / f"{name}.txt" for name in texts}
+
+
+def real_models(gguf, models, presets):
+    """Prints the table of trained models."""
+    print("| model | preset | bytes | held out | imatrix | calibrated | self | imatrix top-1 | calibrated top-1 | self top-1 | seconds |")
+    print("|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        texts = python_texts(Path(scratch))
+        calibration = texts.pop("calibration")
+        files = {name: Path(scratch) / f"{name}.gguf" for name in ("f16", "imatrix", "calibrated", "self")}
+        own, imatrix = Path(scratch) / "own.txt", Path(scratch) / "matrix.gguf"
+        for model in models:
+            original = files["f16"]
+            run(gguf, "quantize", "--force", "--allow-requantize", model, original, "F16")
+            run(gguf, "calibration-text", "--force", original, "-o", own, "--tokens", 50_000)
+            texts["own"] = Path(scratch) / "other.txt"
+            run(gguf, "calibration-text", "--force", original, "-o", texts["own"], "--tokens", 20_000, "--seed", 9)
+            run(gguf, "imatrix", "--force", original, "-f", calibration, "-o", imatrix, "-c", 256, "--chunks", 195)
+            for preset in presets:
+                run(gguf, "quantize", "--force", "--imatrix", imatrix, original, files["imatrix"], preset)
+                start = time.time()
+                calibrate = ("quantize", "--force", "--calibrate-tokens", 50_000, "--calibrate")
+                run(gguf, *calibrate, calibration, original, files["calibrated"], preset)
+                seconds = time.time() - start
+                run(gguf, *calibrate, own, original, files["self"], preset)
+                made = [files[name] for name in ("imatrix", "calibrated", "self")]
+                for name, text in texts.items():
+                    evaluation = ("-f", text, "-c", 512, "--chunks", 32, "--json")
+                    found = json.loads(run(gguf, "divergence", "-r", original, *made, *evaluation))["models"]
+                    losses = " | ".join(f"{one['mean_kld']:.5f} ± {one['mean_kld_error']:.5f}" for one in found)
+                    agreements = " | ".join(f"{one['top1_agreement']:.1f} %" for one in found)
+                    size = f"{files['calibrated'].stat().st_size:,}"
+                    print(f"| {model.stem} | {preset} | {size} | {name} | {losses} | {agreements} | {seconds:.0f} |", flush=True)
+
+
 SIZES = "Q6_K Q5_K_M Q4_K_M IQ4_XS Q3_K_M IQ3_S Q2_K IQ2_S".split()
 
 
@@ -38,7 +100,10 @@ def main():
     method = parser.add_mutually_exclusive_group()
     method.add_argument("--sizes", action="store_true")
     method.add_argument("--effort", action="store_true")
+    method.add_argument("--real", action="store_true")
     options = parser.parse_intermixed_args()
+    if options.real:
+        return real_models(options.gguf, sorted(options.data.glob("*.gguf")), options.presets or ["Q4_K_M", "IQ4_XS", "Q3_K_M", "Q2_K"])
     sizes, effort, gguf, data = options.sizes, options.effort, options.gguf, options.data / "tiny-kjv-llama"
     presets = options.presets or (SIZES if sizes else PRESETS)
     print(f"| preset | bytes | imatrix | {'--effort' if effort else 'calibrated'} | ratio | seconds |")

@@ -10,7 +10,7 @@ use gguf_calibrate::{Encoder, Hessian, Objective};
 use gguf_quant::has_quant_grid;
 
 /// Number of tokens per chunk.
-const TOKENS: usize = 256;
+const TOKENS: usize = 1024;
 
 /// Prints a throughput.
 fn report(what: &str, amount: f64, unit: &str, begun: Instant) {
@@ -37,7 +37,7 @@ fn main() {
     let mut hessian = Hessian::new(n, true);
     // Touches the pages of the sums first.
     hessian.add(&y[..n], Some(&x[..n]));
-    let chunks = 8;
+    let chunks = 2;
     let begun = Instant::now();
     (0..chunks).for_each(|_| hessian.add(&y, Some(&x)));
     // Half of the symmetric matrix and all of the drift matrix.

@@ -100,6 +100,8 @@ pub fn calibrate(
             }
         }
         if rest.is_empty() {
+            // Activations are rounded at each stage, so a resumed run stops at the same ones.
+            walk.skip_stage(stage, &quantized, progress)?;
             continue;
         }
         let StageStatistics { hessians, residual } =

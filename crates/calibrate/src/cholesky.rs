@@ -3,8 +3,14 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-/// Number of columns that are eliminated together.
+/// Number of rows that are eliminated together.
 const BLOCK: usize = 64;
+
+/// Number of columns per strip, and of rows that are updated together.
+const STRIP: usize = 8;
+
+/// Some columns of the rows of a block.
+type Strip = [[f64; STRIP]; BLOCK];
 
 /// Factorization `H = Rᵀ D R` with `R` unit lower triangular and `D` diagonal. `eᵀ H e` is then the
 /// sum of `d[j] (e[j] + sum of R[j][k] e[k] for k < j)^2`, so the later columns can compensate the
@@ -26,32 +32,45 @@ impl CholeskyFactor {
         let floor: Vec<f64> = (0..n).map(|i| 1e-6 * a[i * n + i]).collect();
         let mut d = vec![0.0; n];
         let mut end = n;
-        // Starts with the last columns.
+        // Starts with the last rows.
         while end > 0 {
             let start = end.saturating_sub(BLOCK);
             let (above, block) = a[..end * n].split_at_mut(start * n);
+            // `factors[k][j]` is `R[k][j] d[k]` for the rows and columns of the block.
+            let mut factors = [[0.0; BLOCK]; BLOCK];
             for j in (0..end - start).rev() {
                 let (before, rest) = block.split_at_mut(j * n);
-                let row = &mut rest[..n];
-                d[start + j] = row[start + j].max(floor[start + j]);
-                row[..start + j].iter_mut().for_each(|x| *x /= d[start + j]);
-                let row = &rest[..n];
+                let row = &mut rest[start..start + j + 1];
+                let pivot = row[j].max(floor[start + j]);
+                d[start + j] = pivot;
+                factors[j][..j].copy_from_slice(&row[..j]);
+                row[..j].iter_mut().for_each(|x| *x /= pivot);
                 for (i, other) in before.chunks_exact_mut(n).enumerate() {
-                    let factor = row[start + i] * d[start + j];
-                    // Only the lower triangle of the block itself.
-                    subtract_scaled(&mut other[..=start + i], factor, &row[..=start + i]);
+                    let others = other[start..].iter_mut().zip(&row[..=i]);
+                    others.for_each(|(other, x)| *other -= factors[j][i] * x);
                 }
             }
-            let (block, d) = (&*block, &d);
-            above.par_chunks_exact_mut(n).enumerate().for_each(|(i, row)| {
-                let factors = block.chunks_exact(n).zip(&d[start..]).map(|(other, d)| other[i] * d);
-                let factors: Vec<f64> = factors.collect();
-                Arch::new().dispatch(RowUpdate {
-                    row: &mut row[..=i],
-                    factors: &factors,
-                    block,
-                    n,
-                });
+            let (pivots, rows) = (&d[start..end], &*block);
+            let strip = |first: usize| {
+                let mut strip = [[0.0; STRIP]; BLOCK];
+                for (place, row) in strip.iter_mut().zip(rows.chunks_exact(n)) {
+                    let row = &row[first..start.min(first + STRIP)];
+                    place[..row.len()].copy_from_slice(row);
+                }
+                Arch::new().dispatch(Solve { strip: &mut strip, factors: &factors, pivots });
+                strip
+            };
+            let strips: Vec<Strip> = (0..start.div_ceil(STRIP))
+                .into_par_iter()
+                .map(|number| strip(number * STRIP))
+                .collect();
+            above.par_chunks_mut(STRIP * n).enumerate().for_each(|(number, rows)| {
+                Arch::new().dispatch(Update { rows, n, strips: &strips[..=number], pivots });
+            });
+            block.par_chunks_exact_mut(n).enumerate().for_each(|(j, row)| {
+                for (row, strip) in row[..start].chunks_mut(STRIP).zip(&strips) {
+                    row.copy_from_slice(&strip[j][..row.len()]);
+                }
             });
             end = start;
         }
@@ -65,38 +84,73 @@ impl CholeskyFactor {
     }
 }
 
-/// Updates one row by the rows of a block.
-struct RowUpdate<'r> {
-    row: &'r mut [f64],
-    factors: &'r [f64],
-    block: &'r [f64],
-    n: usize,
+/// Computes the rows of `R` of a block, for some columns before it.
+struct Solve<'s> {
+    strip: &'s mut Strip,
+    factors: &'s [[f64; BLOCK]; BLOCK],
+    pivots: &'s [f64],
 }
 
-impl WithSimd for RowUpdate<'_> {
+impl WithSimd for Solve<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        const BATCH: usize = 32;
-        let Self { row, factors, block, n } = self;
-        for (part, row) in row.chunks_mut(BATCH).enumerate() {
-            let mut sums = [0.0; BATCH];
-            sums[..row.len()].copy_from_slice(row);
-            for (factor, other) in factors.iter().zip(block.chunks_exact(n)) {
-                let other = &other[part * BATCH..];
-                for (sum, other) in sums.iter_mut().zip(other) {
-                    *sum = (-factor).mul_add(*other, *sum);
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { strip, factors, pivots } = self;
+        for vector in 0..STRIP / S::F64_LANES {
+            for (j, pivot) in pivots.iter().enumerate().rev() {
+                let mut sum = S::as_simd_f64s(&strip[j]).0[vector];
+                for (factors, row) in factors[..pivots.len()].iter().zip(&*strip).skip(j + 1) {
+                    let row = S::as_simd_f64s(row).0[vector];
+                    sum = simd.mul_add_f64s(simd.splat_f64s(-factors[j]), row, sum);
                 }
+                let row = &mut S::as_mut_simd_f64s(&mut strip[j]).0[vector];
+                *row = simd.div_f64s(sum, simd.splat_f64s(*pivot));
             }
-            row.copy_from_slice(&sums[..row.len()]);
         }
     }
 }
 
-/// `x -= factor y`.
-fn subtract_scaled(x: &mut [f64], factor: f64, y: &[f64]) {
-    x.iter_mut().zip(y).for_each(|(x, y)| *x -= factor * y);
+/// Subtracts from some rows what the rows of a block below eliminate.
+struct Update<'u> {
+    /// `STRIP` rows of `n`, or fewer at the end.
+    rows: &'u mut [f64],
+    n: usize,
+    /// Strips of the block, up to that with the columns of the diagonal.
+    strips: &'u [Strip],
+    pivots: &'u [f64],
+}
+
+impl WithSimd for Update<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { rows, n, strips, pivots } = self;
+        let Some(own) = strips.last() else { return };
+        let mut factors = [[0.0; STRIP]; BLOCK];
+        for (factors, (own, pivot)) in factors.iter_mut().zip(own.iter().zip(pivots)) {
+            *factors = own.map(|x| -x * pivot);
+        }
+        for (number, strip) in strips.iter().enumerate() {
+            let mut sums = [[0.0; STRIP]; STRIP];
+            for vector in 0..STRIP / S::F64_LANES {
+                let mut registers = [simd.splat_f64s(0.0); STRIP];
+                for (factors, x) in factors.iter().zip(strip) {
+                    let x = S::as_simd_f64s(x).0[vector];
+                    for (sum, factor) in registers.iter_mut().zip(factors) {
+                        *sum = simd.mul_add_f64s(simd.splat_f64s(*factor), x, *sum);
+                    }
+                }
+                for (sums, register) in sums.iter_mut().zip(registers) {
+                    S::as_mut_simd_f64s(sums).0[vector] = register;
+                }
+            }
+            for (row, sums) in rows.chunks_exact_mut(n).zip(&sums) {
+                row[number * STRIP..].iter_mut().zip(sums).for_each(|(x, sum)| *x += sum);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

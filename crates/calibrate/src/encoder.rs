@@ -87,10 +87,10 @@ impl WithSimd for Work<'_> {
     type Output = Result<(), CodecError>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         let Self { encoder, objective, first, rows, out } = self;
         let Encoder { codec, grid, levels, codebook, .. } = encoder;
-        let mut tile = Tile::new(grid, levels, codebook.as_ref(), objective, rows);
+        let mut tile = Tile::new(simd, grid, levels, codebook.as_ref(), objective, rows);
         gptq::correct_weights(&mut tile, first);
         let blocks = objective.n() / grid.len;
         for block in 0..blocks {

@@ -2,6 +2,7 @@
 //! descent.
 
 use gguf_quant::{Codec, CodecError};
+use pulp::Simd;
 
 use crate::cholesky::CholeskyFactor;
 use crate::codebook::Metric;
@@ -20,7 +21,7 @@ const CHUNK: usize = 32;
 /// `strength (W drift + residual) (Rᵀ D R)⁻¹`. `first` is the matrix row of the first row of
 /// the tile.
 #[inline(always)]
-pub(crate) fn correct_weights(tile: &mut Tile<'_>, first: usize) {
+pub(crate) fn correct_weights<S: Simd>(tile: &mut Tile<'_, S>, first: usize) {
     let Objective { factor: CholeskyFactor { n, r, d }, drift, residual, strength, .. } =
         tile.objective;
     let n = *n;
@@ -28,19 +29,19 @@ pub(crate) fn correct_weights(tile: &mut Tile<'_>, first: usize) {
         return;
     }
     let mut b = vec![[0.0; ROWS]; n];
-    matmul((drift, n), 0..n, 0..n, &tile.w, &mut b);
+    matmul(tile.simd, (drift, n), 0..n, 0..n, &tile.w, &mut b);
     for row in 0..tile.rows {
         if let Some(residual) = residual.get((first + row) * n..(first + row + 1) * n) {
             b.iter_mut().zip(residual).for_each(|(b, residual)| b[row] += residual);
         }
     }
     // Solves x Rᵀ D R = b: first u R = b, then x Rᵀ = u / D.
-    solve_unit_lower(r, &mut b);
+    solve_unit_lower(tile.simd, r, &mut b);
     for (b, d) in b.iter_mut().zip(d) {
         let inverse = strength / d;
         b.iter_mut().for_each(|b| *b *= inverse);
     }
-    solve_unit_lower_transposed(r, &mut b);
+    solve_unit_lower_transposed(tile.simd, r, &mut b);
     for (w, b) in tile.w.iter_mut().zip(&b) {
         *w = zip(w, b, |w, b| w + b);
     }
@@ -48,8 +49,8 @@ pub(crate) fn correct_weights(tile: &mut Tile<'_>, first: usize) {
 
 /// Chooses scales and values of a block after all earlier blocks.
 #[inline(always)]
-pub(crate) fn round_block(
-    tile: &mut Tile<'_>,
+pub(crate) fn round_block<S: Simd>(
+    tile: &mut Tile<'_, S>,
     codec: &Codec,
     block: usize,
 ) -> Result<(), CodecError> {
@@ -59,6 +60,7 @@ pub(crate) fn round_block(
     let mut propagated = vec![[0.0; ROWS]; len];
     let before = 0..columns.start;
     matmul(
+        tile.simd,
         (&tile.objective.factor.r, n),
         columns.clone(),
         before.clone(),
@@ -83,7 +85,7 @@ pub(crate) fn round_block(
 
 /// Rounds column by column and propagates the error of each to the later columns.
 #[inline(always)]
-fn round_columns(tile: &mut Tile<'_>, block: usize, propagated: &[Lanes]) {
+fn round_columns<S: Simd>(tile: &mut Tile<'_, S>, block: usize, propagated: &[Lanes]) {
     let (n, len) = (tile.objective.n(), tile.grid.len);
     let (start, step) = (block * len, if tile.codebook.is_some() { 8 } else { 1 });
     let r = &tile.objective.factor.r;
@@ -92,7 +94,7 @@ fn round_columns(tile: &mut Tile<'_>, block: usize, propagated: &[Lanes]) {
         let mut sums = [[0.0; ROWS]; CHUNK];
         let (columns, before) = (start + first..start + end, start..start + first);
         let out = &mut sums[..end - first];
-        matmul((r, n), columns, before.clone(), &tile.e[before], out);
+        matmul(tile.simd, (r, n), columns, before.clone(), &tile.e[before], out);
         for j in (first..end).step_by(step) {
             let scaled = tile.scaled(block, j / tile.grid.group);
             let mut desired = [[0.0; ROWS]; 8];
@@ -103,10 +105,10 @@ fn round_columns(tile: &mut Tile<'_>, block: usize, propagated: &[Lanes]) {
                 let row = &r[column * n + start + first..];
                 let mut sum = zip(&propagated[j + i], &sums[j + i - first], |a, b| a + b);
                 for (e, r) in tile.e[start + first..start + j].iter().zip(row) {
-                    add_scaled(&mut sum, *r, e);
+                    add_scaled(tile.simd, &mut sum, *r, e);
                 }
                 for (within, r) in within[..i].iter().zip(&row[j - first..]) {
-                    add_scaled(&mut sum, -r, within);
+                    add_scaled(tile.simd, &mut sum, -r, within);
                 }
                 within[i] = sum;
                 desired[i] = zip(&tile.w[column], &sum, |w, sum| w + sum);
@@ -114,7 +116,8 @@ fn round_columns(tile: &mut Tile<'_>, block: usize, propagated: &[Lanes]) {
             match tile.codebook {
                 None => tile.set_level(start + j, &desired[0], &scaled),
                 Some(codebook) => {
-                    let metric = Metric::with_compensation(&tile.objective.factor, start + j);
+                    let metric =
+                        Metric::with_compensation(tile.simd, &tile.objective.factor, start + j);
                     let slope = metric.times(&desired);
                     let down = tile.down(start + j);
                     let signs = codebook.signs_of(&metric, &desired, &scaled.0);
@@ -129,11 +132,11 @@ fn round_columns(tile: &mut Tile<'_>, block: usize, propagated: &[Lanes]) {
 
 /// Re-chooses values, scales and values again, with all other blocks fixed.
 #[inline(always)]
-pub(crate) fn refine_block(tile: &mut Tile<'_>, block: usize) {
+pub(crate) fn refine_block<S: Simd>(tile: &mut Tile<'_, S>, block: usize) {
     let (n, len) = (tile.objective.n(), tile.grid.len);
     let mut slope = vec![[0.0; ROWS]; len];
     let matrix = (&tile.objective.matrix[..], n);
-    matmul(matrix, block * len..(block + 1) * len, 0..n, &tile.e, &mut slope);
+    matmul(tile.simd, matrix, block * len..(block + 1) * len, 0..n, &tile.e, &mut slope);
     sweep(tile, block, &mut slope);
     scales::fit(tile, block, &mut slope);
     sweep(tile, block, &mut slope);
@@ -142,7 +145,7 @@ pub(crate) fn refine_block(tile: &mut Tile<'_>, block: usize) {
 /// Coordinate descent over the values of a block. `slope` is half of the error's negative
 /// gradient.
 #[inline(always)]
-fn sweep(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
+fn sweep<S: Simd>(tile: &mut Tile<'_, S>, block: usize, slope: &mut [Lanes]) {
     let (n, len) = (tile.objective.n(), tile.grid.len);
     let (start, step) = (block * len, if tile.codebook.is_some() { 8 } else { 1 });
     let matrix = &tile.objective.matrix;
@@ -163,7 +166,7 @@ fn sweep(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
                 tile.set_level(start + j, &desired, &scaled);
             }
             Some(codebook) => {
-                let metric = Metric::without_compensation(matrix, n, start + j);
+                let metric = Metric::without_compensation(tile.simd, matrix, n, start + j);
                 let mut pull = metric.times(&weights);
                 for (pull, slope) in pull.iter_mut().zip(&slope[j..]) {
                     *pull = zip(pull, slope, |pull, slope| pull + slope);
@@ -180,7 +183,7 @@ fn sweep(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
             let change = zip(&tile.e[column], old, |new, old| new - old);
             if change.iter().any(|change| *change != 0.0) {
                 for (slope, square) in slope.iter_mut().zip(&matrix[column * n + start..]) {
-                    add_scaled(slope, *square, &change);
+                    add_scaled(tile.simd, slope, *square, &change);
                 }
             }
         }

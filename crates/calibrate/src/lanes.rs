@@ -5,46 +5,68 @@
 
 use std::ops::Range;
 
+use pulp::Simd;
+
 /// Number of rows per tile.
 pub(crate) const ROWS: usize = 16;
 
 /// One number per row.
 pub(crate) type Lanes = [f32; ROWS];
 
+/// Number of rows of the left operand that are multiplied together.
+const BATCH: usize = 8;
+
 /// `out[j - js.start] = sum of a[j][k] x[k - ks.start]` for `k` in `ks`, where `a` has rows of `n`.
 #[inline(always)]
-pub(crate) fn matmul(
+pub(crate) fn matmul<S: Simd>(
+    simd: S,
     (a, n): (&[f32], usize),
     js: Range<usize>,
     ks: Range<usize>,
     x: &[Lanes],
     out: &mut [Lanes],
 ) {
-    const BATCH: usize = 4;
     let row = |j: usize| &a[j * n..][ks.clone()];
     let mut j = js.start;
-    let (fours, rest) = out.as_chunks_mut::<BATCH>();
-    for out in fours {
+    let (batches, rest) = out.as_chunks_mut::<BATCH>();
+    for out in batches {
         let rows: [&[f32]; BATCH] = std::array::from_fn(
             #[inline(always)]
             |i| row(j + i),
         );
-        let mut sums = [[0.0; ROWS]; BATCH];
-        for (k, x) in x.iter().enumerate().take(ks.len()) {
-            for (sums, row) in sums.iter_mut().zip(rows) {
-                add_scaled(sums, row[k], x);
-            }
-        }
-        *out = sums;
+        multiply(simd, rows, x, out);
         j += BATCH;
     }
     for out in rest {
-        let mut sums = [0.0; ROWS];
-        for (a, x) in row(j).iter().zip(x) {
-            add_scaled(&mut sums, *a, x);
-        }
-        *out = sums;
+        multiply(simd, [row(j)], x, std::array::from_mut(out));
         j += 1;
+    }
+}
+
+/// `out[j] = sum of rows[j][k] x[k]`.
+#[inline(always)]
+fn multiply<S: Simd, const N: usize>(
+    simd: S,
+    rows: [&[f32]; N],
+    x: &[Lanes],
+    out: &mut [Lanes; N],
+) {
+    let len = rows[0].len().min(x.len());
+    let rows = rows.map(
+        #[inline(always)]
+        |row| &row[..len],
+    );
+    for vector in 0..ROWS / S::F32_LANES {
+        let mut sums = [simd.splat_f32s(0.0); N];
+        for (k, x) in x[..len].iter().enumerate() {
+            let x = S::as_simd_f32s(x).0[vector];
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                *sum = simd.mul_add_f32s(simd.splat_f32s(row[k]), x, *sum);
+            }
+        }
+        for (out, sum) in out.iter_mut().zip(sums) {
+            S::as_mut_simd_f32s(out).0[vector] = sum;
+        }
     }
 }
 
@@ -53,14 +75,14 @@ const STEP: usize = 8;
 
 /// Solves `u R = b` in place, with `R` unit lower triangular.
 #[inline(always)]
-pub(crate) fn solve_unit_lower(r: &[f32], b: &mut [Lanes]) {
+pub(crate) fn solve_unit_lower<S: Simd>(simd: S, r: &[f32], b: &mut [Lanes]) {
     let n = b.len();
     for start in (0..n).step_by(STEP).rev() {
         let end = n.min(start + STEP);
         for k in (start + 1..end).rev() {
             let minus = b[k].map(|x| -x);
             for (b, r) in b[start..k].iter_mut().zip(&r[k * n + start..]) {
-                add_scaled(b, *r, &minus);
+                add_scaled(simd, b, *r, &minus);
             }
         }
         let (before, solved) = b[..end].split_at_mut(start);
@@ -74,7 +96,7 @@ pub(crate) fn solve_unit_lower(r: &[f32], b: &mut [Lanes]) {
         for (j, b) in before.iter_mut().enumerate() {
             let mut sum = *b;
             for (row, minus) in rows.iter().zip(&minus) {
-                add_scaled(&mut sum, row[j], minus);
+                add_scaled(simd, &mut sum, row[j], minus);
             }
             *b = sum;
         }
@@ -83,16 +105,16 @@ pub(crate) fn solve_unit_lower(r: &[f32], b: &mut [Lanes]) {
 
 /// Solves `x Rᵀ = b` in place, with `R` unit lower triangular.
 #[inline(always)]
-pub(crate) fn solve_unit_lower_transposed(r: &[f32], b: &mut [Lanes]) {
+pub(crate) fn solve_unit_lower_transposed<S: Simd>(simd: S, r: &[f32], b: &mut [Lanes]) {
     let n = b.len();
     for start in (0..n).step_by(STEP) {
         let end = n.min(start + STEP);
         let mut sums = [[0.0; ROWS]; STEP];
-        matmul((r, n), start..end, 0..start, &b[..start], &mut sums[..end - start]);
+        matmul(simd, (r, n), start..end, 0..start, &b[..start], &mut sums[..end - start]);
         for k in start..end {
             let mut sum = sums[k - start];
             for (x, r) in b[start..k].iter().zip(&r[k * n + start..]) {
-                add_scaled(&mut sum, *r, x);
+                add_scaled(simd, &mut sum, *r, x);
             }
             b[k] = zip(&b[k], &sum, |b, sum| b - sum);
         }
@@ -101,9 +123,10 @@ pub(crate) fn solve_unit_lower_transposed(r: &[f32], b: &mut [Lanes]) {
 
 /// `sums += a x`.
 #[inline(always)]
-pub(crate) fn add_scaled(sums: &mut Lanes, a: f32, x: &Lanes) {
-    for (sum, x) in sums.iter_mut().zip(x) {
-        *sum = a.mul_add(*x, *sum);
+pub(crate) fn add_scaled<S: Simd>(simd: S, sums: &mut Lanes, a: f32, x: &Lanes) {
+    let a = simd.splat_f32s(a);
+    for (sum, x) in S::as_mut_simd_f32s(sums).0.iter_mut().zip(S::as_simd_f32s(x).0) {
+        *sum = simd.mul_add_f32s(a, *x, *sum);
     }
 }
 

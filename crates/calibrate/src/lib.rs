@@ -25,12 +25,15 @@ mod lanes;
 mod levels;
 mod objective;
 mod paired_run;
+mod products;
 mod scales;
 mod self_text;
 mod stage;
 mod tensor_encoder;
 mod tile;
 mod variant;
+#[cfg(target_arch = "x86_64")]
+mod vnni;
 
 pub use calibrate::{
     CalibrateOptions, FindEncoded, OnHessians, OnTensor, calibrate, collect_hessians, is_calibrated,
@@ -50,4 +53,4 @@ pub use tensor_encoder::{CalibratedTensor, Encoders};
 pub use variant::variant;
 
 /// Name of the method in written files; changes whenever the encoded weights change.
-pub const METHOD: &str = "moments-2";
+pub const METHOD: &str = "moments-3";

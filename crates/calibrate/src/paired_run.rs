@@ -1,8 +1,10 @@
 //! Parallel run of two models over the calibration text: the original and the partly quantized one.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::ScopedJoinHandle;
 
 use gguf::Error;
 use gguf_graph::{OutputKind, ValueId};
@@ -13,7 +15,11 @@ use gguf_store::Progress;
 
 use crate::activation_file::ActivationFile;
 use crate::hessian::{Hessian, add_cross};
-use crate::stage::{Stage, StageInput};
+use crate::stage::{Stage, StageInput, only_multiplied};
+
+/// Number of tokens of the chunks that are computed together: fewer would decode weights, and read and
+/// write the sums, more often.
+const TOGETHER: usize = 1024;
 
 /// Statistics of the input of a stage.
 #[derive(Default)]
@@ -26,7 +32,7 @@ pub(crate) struct StageStatistics {
 }
 
 impl StageStatistics {
-    /// Adds a chunk of a value whose rows are split into parts, one per matrix.
+    /// Adds some tokens of a value whose rows are split into parts, one per matrix.
     fn add(
         &mut self,
         (x, parts, with_drift): (ValueId, usize, bool),
@@ -43,7 +49,7 @@ impl StageStatistics {
         }
     }
 
-    /// Adds a chunk of the accumulated error of the value that the output is added to.
+    /// Adds some tokens of the accumulated error of the value that the output is added to.
     fn add_residual(
         &mut self,
         (x, added_to): (ValueId, ValueId),
@@ -69,59 +75,76 @@ pub(crate) struct PairedRun {
     kind: OutputKind,
     /// Index of the next operation.
     at: usize,
+    /// Chunks that are computed together, as sequences.
     batches: Vec<Batch>,
-    /// Number of chunks that the original model also reads.
+    options: ContextOptions,
+    /// Number of batches that the original model also reads.
     compared: usize,
     original: Arc<Executor>,
-    /// Activations of each chunk: those of the original model, if it reads the chunk, then those of
+    /// Values whose readers round them to INT8 anyway.
+    halves: Arc<HashSet<ValueId>>,
+    /// Activations of each batch: those of the original model, if it reads the batch, then those of
     /// the quantized model.
     activations: ActivationFile,
 }
 
 impl PairedRun {
     /// Starts at the beginning of chunks of token ids. The original model reads the first chunks,
-    /// up to `compared` tokens. Activations are stored in `directory`.
+    /// about `compared` tokens. Activations are stored in `directory`.
     pub fn new(
         original: &Arc<Executor>,
         chunks: &[Vec<u32>],
         compared: usize,
         directory: &Path,
     ) -> Result<Self, Error> {
-        let mut tokens = 0;
-        let is_compared = |ids: &&Vec<u32>| {
-            tokens += ids.len();
-            tokens <= compared
+        let longest = chunks.iter().map(Vec::len).max().unwrap_or(0);
+        let sequences = (TOGETHER / longest.max(1)).max(1);
+        let batch = |chunks: &[Vec<u32>]| Batch {
+            tokens: chunks
+                .iter()
+                .enumerate()
+                .flat_map(|(sequence, ids)| Batch::for_sequence(ids, sequence).tokens)
+                .collect(),
         };
-        let compared = chunks.iter().take_while(is_compared).count();
-        let mut activations = ActivationFile::new(directory)?;
-        for _ in 0..chunks.len() + compared {
+        let batches: Vec<Batch> = chunks.chunks(sequences).map(batch).collect();
+        let mut before = 0;
+        let is_compared = |batch: &&Batch| {
+            let is_compared = before < compared;
+            before += batch.tokens.len();
+            is_compared
+        };
+        let compared = batches.iter().take_while(is_compared).count();
+        let halves = Arc::new(only_multiplied(&original.graph().raw().main));
+        let mut activations = ActivationFile::new(directory, halves.clone())?;
+        for _ in 0..batches.len() + compared {
             activations.write(&LiveValues::new())?;
         }
+        let options = ContextOptions {
+            sequences,
+            tokens: longest,
+            batch: sequences * longest,
+            cache_type: CacheType::F32,
+        };
         Ok(Self {
             directory: directory.to_owned(),
             kind: last_output(original),
             at: 0,
-            batches: chunks.iter().map(|ids| Batch::all_outputs(ids)).collect(),
+            batches,
+            options,
             compared,
             original: original.clone(),
+            halves,
             activations,
         })
     }
 
-    /// Creates a context for one chunk.
+    /// Creates a context for a batch.
     fn context(&self, model: &Arc<Executor>) -> Result<Context, Error> {
-        let tokens = self.batches.iter().map(|batch| batch.tokens.len()).max().unwrap_or(0);
-        let options = ContextOptions {
-            tokens,
-            batch: tokens,
-            cache_type: CacheType::F32,
-            ..ContextOptions::default()
-        };
-        Context::new(model.clone(), options)
+        Context::new(model.clone(), self.options)
     }
 
-    /// Runs all operations before `op`. Calls `each` for every chunk with the values that later
-    /// operations read: those of the original model if it reads the chunk, and those of the
+    /// Runs all operations before `op`. Calls `each` for every batch with the values that later
+    /// operations read: those of the original model if it reads the batch, and those of the
     /// quantized model.
     fn advance_to(
         &mut self,
@@ -143,21 +166,68 @@ impl PairedRun {
         let ops: Range<usize> = self.at..op;
         let mut original = self.context(&self.original)?;
         let mut quantized = self.context(quantized)?;
-        let mut activations = ActivationFile::new(&self.directory)?;
+        let mut activations = ActivationFile::new(&self.directory, self.halves.clone())?;
         let mut before = self.activations.read()?;
-        for (number, batch) in self.batches.iter().enumerate() {
-            let mut advance = |model: &mut Context| -> Result<LiveValues, Error> {
-                let (ops, before) = (ops.clone(), before.next()?);
-                let after = model.run_range(batch, ops, before, self.kind, None, progress)?;
-                activations.write(&after)?;
-                Ok(after)
+        let kind = self.kind;
+        let count = self.batches.len() + self.compared;
+        // Files are read and written while the models compute.
+        std::thread::scope(|scope| {
+            let (sender, inputs) = mpsc::sync_channel(1);
+            let reader = scope.spawn(move || {
+                for _ in 0..count {
+                    let values = before.next();
+                    let is_last = values.is_err();
+                    if sender.send(values).is_err() || is_last {
+                        break;
+                    }
+                }
+            });
+            let (outputs, receiver) = mpsc::sync_channel::<LiveValues>(1);
+            let activations = &mut activations;
+            let writer = scope
+                .spawn(move || receiver.iter().try_for_each(|values| activations.write(&values)));
+            let mut compute = || {
+                for (number, batch) in self.batches.iter().enumerate() {
+                    let advance = |model: &mut Context| -> Result<LiveValues, Error> {
+                        let before = inputs.recv().unwrap_or_else(|_| Ok(LiveValues::new()))?;
+                        model.run_range(batch, ops.clone(), before, kind, None, progress)
+                    };
+                    let is_compared = number < self.compared;
+                    let desired = is_compared.then(|| advance(&mut original)).transpose()?;
+                    let actual = advance(&mut quantized)?;
+                    each(desired.as_ref().unwrap_or(&nothing), &actual);
+                    for values in desired.into_iter().chain([actual]) {
+                        if outputs.send(values).is_err() {
+                            // The writer has failed, and says why.
+                            return Ok(());
+                        }
+                    }
+                }
+                Ok(())
             };
-            let is_compared = number < self.compared;
-            let desired = is_compared.then(|| advance(&mut original)).transpose()?;
-            each(desired.as_ref().unwrap_or(&nothing), &advance(&mut quantized)?);
-        }
+            let computed = compute();
+            drop((inputs, outputs));
+            join(reader);
+            join(writer).and(computed)
+        })?;
         (self.activations, self.at) = (activations, op);
         Ok(())
+    }
+
+    /// Advances to a stage without collecting anything.
+    ///
+    /// # Errors
+    /// As [`Context::run`].
+    pub fn skip_stage(
+        &mut self,
+        stage: &Stage,
+        quantized: &Arc<Executor>,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        if self.at == stage.op {
+            return Ok(());
+        }
+        self.advance_to(quantized, stage.op, &mut |_, _| (), progress)
     }
 
     /// Advances to a stage and collects the statistics of its input.
@@ -183,9 +253,7 @@ impl PairedRun {
                 self.advance_to(quantized, stage.op, &mut each, progress)?;
             }
             StageInput::Routed => {
-                if self.at != stage.op {
-                    self.advance_to(quantized, stage.op, &mut |_, _| (), progress)?;
-                }
+                self.skip_stage(stage, quantized, progress)?;
                 seen.hessians = self.collect_routed(stage, quantized, progress)?;
             }
         }
@@ -226,6 +294,11 @@ impl PairedRun {
         }
         Ok(hessians)
     }
+}
+
+/// Waits for a thread.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Returns some columns of all rows.

@@ -2,6 +2,7 @@
 //! representable scale with the smallest output error.
 
 use gguf_quant::{BlockParams, QuantGrid};
+use pulp::Simd;
 
 use crate::lanes::{Lanes, ROWS, add_product, add_scaled, matmul, zip};
 use crate::tile::Tile;
@@ -14,7 +15,7 @@ const NEIGHBOURS: usize = 2;
 
 /// Fits scales and offsets of a block; for `slope` see `refine_block` in `gptq.rs`.
 #[inline(always)]
-pub(crate) fn fit(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
+pub(crate) fn fit<S: Simd>(tile: &mut Tile<'_, S>, block: usize, slope: &mut [Lanes]) {
     let (grid, objective) = (tile.grid, tile.objective);
     let (n, len, group) = (objective.n(), grid.len, grid.group);
     let start = block * len;
@@ -31,18 +32,23 @@ pub(crate) fn fit(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
         for (other, (row, values)) in row.chunks(group).zip(values.chunks(group)).enumerate() {
             let (mut scaled, mut ones) = ([0.0; ROWS], 0.0);
             for (square, value) in row.iter().zip(values) {
-                add_scaled(&mut scaled, *square, value);
+                add_scaled(tile.simd, &mut scaled, *square, value);
                 ones += square;
             }
             add_product(&mut matrix[mine * changes + 2 * other], value, &scaled);
             if has_offsets {
-                add_scaled(&mut matrix[mine * changes + 2 * other + 1], ones, value);
-                add_scaled(&mut matrix[(mine + 1) * changes + 2 * other], 1.0, &scaled);
-                add_scaled(&mut matrix[(mine + 1) * changes + 2 * other + 1], ones, &[1.0; ROWS]);
+                add_scaled(tile.simd, &mut matrix[mine * changes + 2 * other + 1], ones, value);
+                add_scaled(tile.simd, &mut matrix[(mine + 1) * changes + 2 * other], 1.0, &scaled);
+                add_scaled(
+                    tile.simd,
+                    &mut matrix[(mine + 1) * changes + 2 * other + 1],
+                    ones,
+                    &[1.0; ROWS],
+                );
             }
         }
         add_product(&mut slopes[mine], value, &slope[j]);
-        add_scaled(&mut slopes[mine + 1], 1.0, &slope[j]);
+        add_scaled(tile.simd, &mut slopes[mine + 1], 1.0, &slope[j]);
     }
     let mut moved = false;
     for (row, params) in tile.params[block].iter_mut().enumerate() {
@@ -65,7 +71,7 @@ pub(crate) fn fit(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
     }
     let mut added = vec![[0.0; ROWS]; len];
     let columns = start..start + len;
-    matmul((&objective.matrix, n), columns.clone(), columns, &change, &mut added);
+    matmul(tile.simd, (&objective.matrix, n), columns.clone(), columns, &change, &mut added);
     for (slope, added) in slope.iter_mut().zip(&added) {
         *slope = zip(slope, added, |slope, added| slope + added);
     }

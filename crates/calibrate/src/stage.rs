@@ -1,5 +1,7 @@
 //! Stages: the points of the graph at which a run stops so that matrices can be encoded.
 
+use std::collections::HashSet;
+
 use gguf_graph::{Add, BatchedMatmul, Matmul, Op, Program, RawGraph, ValueId, WeightId};
 
 /// Tensors with a common input.
@@ -95,6 +97,16 @@ fn matmuls(op: &Op, raw: &RawGraph) -> Vec<(StageInput, Vec<WeightId>)> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the values that only matrix multiplications read.
+pub(crate) fn only_multiplied(program: &Program) -> HashSet<ValueId> {
+    let (mut multiplied, mut read) = (HashSet::new(), HashSet::new());
+    for op in &program.ops {
+        let readers = if matches!(op, Op::Matmul(_)) { &mut multiplied } else { &mut read };
+        readers.extend(op.inputs());
+    }
+    multiplied.difference(&read).copied().collect()
 }
 
 /// Returns the other operand of the addition that consumes the operation, if it is computed earlier

@@ -1,6 +1,7 @@
 //! A tile: the state of some rows of a matrix while they are quantized.
 
 use gguf_quant::{BlockParams, QuantGrid, SignPattern};
+use pulp::Simd;
 
 use crate::codebook::{Codebook, CodebookChoice};
 use crate::lanes::{Lanes, ROWS, zip};
@@ -8,7 +9,8 @@ use crate::levels::Levels;
 use crate::objective::Objective;
 
 /// Some rows of a matrix: each column holds one number per row.
-pub(crate) struct Tile<'t> {
+pub(crate) struct Tile<'t, S> {
+    pub simd: S,
     pub grid: &'t QuantGrid,
     pub levels: &'t Levels,
     pub codebook: Option<&'t Codebook>,
@@ -31,9 +33,10 @@ pub(crate) struct Tile<'t> {
 /// Scale, offset, and inverse of the scale (0 for a scale of 0).
 pub(crate) type Scaled = (Lanes, Lanes, Lanes);
 
-impl<'t> Tile<'t> {
+impl<'t, S: Simd> Tile<'t, S> {
     #[inline(always)]
     pub fn new(
+        simd: S,
         grid: &'t QuantGrid,
         levels: &'t Levels,
         codebook: Option<&'t Codebook>,
@@ -47,6 +50,7 @@ impl<'t> Tile<'t> {
         }
         let zeros = vec![[0.0; ROWS]; n];
         Self {
+            simd,
             grid,
             levels,
             codebook,

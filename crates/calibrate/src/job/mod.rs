@@ -172,6 +172,17 @@ impl Calibrator {
         Ok(Self { statistics, matrices, keys, description: calibration.describe()? })
     }
 
+    /// Returns notes for the user about a text that hardly resembles what the model processes.
+    ///
+    /// # Errors
+    /// As [`gguf_eval::perplexity`].
+    pub fn notes(&self, progress: &dyn Progress) -> Result<Vec<String>, Error> {
+        match &self.statistics {
+            Statistics::Text(text) => text.notes(progress),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Adds to the options of a plan: placeholder importance for all calibrated tensors, so that types that need
     /// importance are accepted, and the metadata keys.
     pub fn prepare(&self, options: &mut gguf_quantize::QuantizeOptions) {

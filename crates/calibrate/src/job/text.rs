@@ -1,13 +1,15 @@
 //! Calibration by a text: the model reads most chunks, and is evaluated on the held-out ones.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::{Error, Value};
 use gguf_eval::{
-    ChunkOptions, Chunks, Grouping, RunOptions, SensitivityOptions, Subject, measure_sensitivity,
+    ChunkOptions, Chunks, Grouping, Perplexity, RunOptions, SensitivityOptions, Subject,
+    measure_sensitivity, perplexity,
 };
+use gguf_graph::OutputKind;
 use gguf_models::{GraphSource, model_graph};
 use gguf_pipeline::Item;
 use gguf_quantize::sensitivity::Sensitivity;
@@ -48,6 +50,19 @@ const SENSITIVITY_CHUNKS: usize = 4;
 
 /// Ratio of the held-out distance to that on calibration chunks from which overfitting is reported.
 const OVERFITTING_RATIO: f64 = 1.5;
+
+/// Length of the sequences of tokens that are looked for in the text before them.
+const REPEATED_TOKENS: usize = 8;
+
+/// Share of sequences that stand in the text before, above which the text is reported: three quarters. Source code has
+/// up to a third.
+const MAX_REPEATED: f64 = 0.75;
+
+/// Number of chunks whose perplexity is computed.
+const JUDGED_CHUNKS: usize = 2;
+
+/// Perplexity above which the text is reported. Prose and code have up to 50 for small models, random words 350.
+const MAX_PERPLEXITY: f64 = 200.0;
 
 /// A model and the chunks of its calibration text.
 pub(super) struct TextCalibration {
@@ -130,6 +145,42 @@ impl TextCalibration {
         };
         let names = matmul_weights(raw).into_iter();
         names.map(|name| (name.to_owned(), len(shape(name)))).collect()
+    }
+
+    /// Returns notes about a text that hardly resembles what the model processes.
+    pub fn notes(&self, progress: &dyn Progress) -> Result<Vec<String>, Error> {
+        let mut notes = Vec::new();
+        let mut seen = HashSet::new();
+        let runs = self.ids.iter().flat_map(|ids| ids.windows(REPEATED_TOKENS));
+        let repeated = runs.clone().filter(|run| !seen.insert(*run)).count();
+        let share = repeated as f64 / runs.count().max(1) as f64;
+        if share > MAX_REPEATED {
+            notes.push(format!(
+                "the calibration text repeats itself: {:.0} % of its sequences of {REPEATED_TOKENS} tokens stand in it \
+                 before. Use a text with more variety",
+                100.0 * share
+            ));
+        }
+        if self.executor.width(OutputKind::Logits).is_some() {
+            let chunks = self.chunks.clone().only(0..JUDGED_CHUNKS.min(self.ids.len()));
+            let mut all = Perplexity::default();
+            let mut each = |chunk: Perplexity| {
+                all.append(&chunk);
+                Ok(())
+            };
+            let options = RunOptions::default();
+            let tokens = chunks.count() * (chunks.chunk_len() - 1);
+            progress.begin("checking the calibration text", tokens as u64);
+            perplexity(&self.executor, &chunks, options, None, &mut each, progress)?;
+            if all.value() > MAX_PERPLEXITY {
+                notes.push(format!(
+                    "the model finds the calibration text improbable (perplexity {:.0}). Use text of a kind and language \
+                     that it knows",
+                    all.value()
+                ));
+            }
+        }
+        Ok(notes)
     }
 
     /// Encodes items as [`calibrate`] does, and returns the quantized model.

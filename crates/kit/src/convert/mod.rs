@@ -124,6 +124,7 @@ impl Plan {
             Kind::Legacy => plan_legacy(source, options),
         }?;
         if let Some(calibrator) = &calibrator {
+            plan.notes.extend(calibrator.notes(progress)?);
             for Planned { job, .. } in &mut plan.outputs {
                 calibrator.restore_importance(job, importance.as_ref());
             }

@@ -138,7 +138,9 @@ impl Plan {
         let calibrator =
             calibration.map(|choice| Calibrator::open(model, source, choice)).transpose()?;
         let mut quantization = options.quantization.clone();
+        let mut notes = Vec::new();
         if let Some(calibrator) = &calibrator {
+            notes = calibrator.notes(progress)?;
             calibrator.prepare(&mut quantization);
             if options.outputs.iter().any(|output| matches!(output.goal, Goal::Budget(_))) {
                 calibrator.measure_sensitivity(model, &mut quantization, progress)?;
@@ -150,7 +152,7 @@ impl Plan {
             files: Vec::new(),
             outputs: Vec::new(),
             calibrator,
-            notes: Vec::new(),
+            notes,
             recipe: String::new(),
             save_recipe: options.save_recipe.clone(),
             resume: options.resume,

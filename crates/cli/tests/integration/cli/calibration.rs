@@ -57,7 +57,7 @@ fn calibration_reduces_divergence_at_the_same_size() {
     assert!(ours < 0.9 * official, "{ours} of {official}");
     let written = gguf_store::Model::open(out.as_ref()).unwrap();
     let key = |name: &str| written.metadata().get(&format!("gguf_kit.calibration.{name}")).cloned();
-    assert_eq!(key("method"), Some("moments-2".to_owned().into()));
+    assert_eq!(key("method"), Some("moments-3".to_owned().into()));
     assert_eq!((key("tokens"), key("window")), (Some(896u32.into()), Some(64u32.into())));
     assert!(key("text_sha256").is_some() && key("version").is_some());
     succeeds(&["check", &out]);
@@ -70,6 +70,25 @@ fn notes(words: &[&str]) -> String {
     let notes_text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{notes_text}");
     notes_text
+}
+
+/// A text that repeats itself, or that the model cannot predict, is reported before the work begins.
+#[test]
+fn texts_that_hardly_help_are_reported() {
+    let dir = Dir::new();
+    let (model, text, out) = (dir.f16(), dir.path("text.txt"), dir.path("out.gguf"));
+    let plan = ["quantize", "--calibrate", &text, &model, &out, "Q3_K_M", "--dry-run"];
+    let plan = || notes(&[&plan[..], &SHORT_CALIBRATION].concat());
+    fs::write(&text, "In the beginning God created the heaven and the earth. ".repeat(200))
+        .unwrap();
+    let found = plan();
+    assert!(found.contains("the calibration text repeats itself: "), "{found}");
+    assert!(!found.contains("improbable"), "{found}");
+    let words = (0u32..900).map(|i| format!("{:x} ", i.wrapping_mul(2_654_435_761)));
+    fs::write(&text, words.collect::<String>()).unwrap();
+    let found = plan();
+    assert!(found.contains("the model finds the calibration text improbable"), "{found}");
+    assert!(!found.contains("repeats itself"), "{found}");
 }
 
 /// With `--calibrate`, a size target uses the measured KL divergence.
