@@ -66,7 +66,7 @@ pub fn self_text(
     let context =
         ContextOptions { tokens: CONVERSATION, sequences: TOGETHER, ..ContextOptions::default() };
     let mut context = Context::new(executor.clone(), context)?;
-    progress.begin("writing the calibration text", options.tokens as u64);
+    progress.begin_tokens("writing the calibration text", options.tokens as u64);
     let mut started = 0;
     let mut start = || {
         started += 1;

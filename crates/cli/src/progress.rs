@@ -53,7 +53,7 @@ pub struct Progress {
 impl Progress {
     /// Counts bytes.
     pub fn new() -> Self {
-        Self::with("{msg} {wide_bar} {done}/{all} {rate} {left}", true)
+        Self::with("{msg} {wide_bar} {amount} {rate} {left}", true)
     }
 
     /// Shows a percentage: counts tokens, or bytes while a checkpoint is converted.
@@ -68,13 +68,8 @@ impl Progress {
 
     fn with(template: &str, counts_bytes: bool) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let rate = Arc::new(Mutex::new(Rate::new(0)));
+        let rate = Arc::new(Mutex::new(Rate::new(0, Unit::Bytes)));
         if let Ok(style) = ProgressStyle::with_template(template) {
-            let bytes = |of: fn(&ProgressState) -> u64| {
-                move |state: &ProgressState, out: &mut dyn Write| {
-                    let _ = out.write_str(&listing::bytes(of(state)));
-                }
-            };
             let of_rate = |text: fn(&Rate) -> Option<String>| {
                 let rate = rate.clone();
                 move |_: &ProgressState, out: &mut dyn Write| {
@@ -84,8 +79,7 @@ impl Progress {
                 }
             };
             let style = style
-                .with_key("done", bytes(ProgressState::pos))
-                .with_key("all", bytes(|state| state.len().unwrap_or(0)))
+                .with_key("amount", of_rate(|rate| Some(rate.amount())))
                 .with_key("rate", of_rate(Rate::per_second))
                 .with_key("left", of_rate(Rate::time_left));
             bar.set_style(style);
@@ -130,15 +124,10 @@ impl Progress {
         }
     }
 
-    fn elapsed(&self) -> Duration {
-        self.rate.lock().map_or(Duration::ZERO, |rate| rate.started.elapsed())
-    }
-}
-
-impl gguf_store::Progress for Progress {
-    fn begin(&self, what: &str, total: u64) {
+    fn begin_phase(&self, what: &str, phase: Rate) {
+        let total = phase.total;
         if let Ok(mut rate) = self.rate.lock() {
-            *rate = Rate::new(total);
+            *rate = phase;
         }
         if total == 0 {
             // What is printed from now on belongs to the result.
@@ -148,6 +137,20 @@ impl gguf_store::Progress for Progress {
         self.bar.reset();
         self.bar.set_message(what.to_owned());
         self.bar.set_length(total);
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.rate.lock().map_or(Duration::ZERO, |rate| rate.started.elapsed())
+    }
+}
+
+impl gguf_store::Progress for Progress {
+    fn begin(&self, what: &str, total: u64) {
+        self.begin_phase(what, Rate::new(total, Unit::Bytes));
+    }
+
+    fn begin_tokens(&self, what: &str, total: u64) {
+        self.begin_phase(what, Rate::new(total, Unit::Tokens));
     }
 
     /// Returns `Break` after Ctrl-C.
@@ -175,9 +178,17 @@ impl gguf_store::Progress for Progress {
     }
 }
 
+/// What progress counts.
+#[derive(Clone, Copy)]
+enum Unit {
+    Bytes,
+    Tokens,
+}
+
 /// Average rate of work, and the time that it leaves.
 struct Rate {
     started: Instant,
+    unit: Unit,
     total: u64,
     done: u64,
     /// Work that was done at once at the beginning, such as that of an interrupted run.
@@ -190,9 +201,9 @@ struct Rate {
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 impl Rate {
-    fn new(total: u64) -> Self {
+    fn new(total: u64, unit: Unit) -> Self {
         let now = Instant::now();
-        Self { started: now, total, done: 0, initial: 0, advanced: now }
+        Self { started: now, unit, total, done: 0, initial: 0, advanced: now }
     }
 
     fn advance(&mut self, work: u64, now: Instant) {
@@ -215,7 +226,7 @@ impl Rate {
         let percent = 100 * u128::from(self.done) / u128::from(self.total.max(1));
         let mut parts = vec![format!("{what}: {percent}%")];
         if counts_bytes {
-            parts.push(format!("{}/{}", listing::bytes(self.done), listing::bytes(self.total)));
+            parts.push(self.amount());
             parts.extend(self.per_second());
         }
         parts.extend(self.time_left());
@@ -224,7 +235,19 @@ impl Rate {
 
     fn per_second(&self) -> Option<String> {
         let (seconds, work) = self.measured()?;
-        Some(format!("{}/s", listing::bytes((work / seconds) as u64)))
+        let rate = (work / seconds) as u64;
+        Some(match self.unit {
+            Unit::Bytes => format!("{}/s", listing::bytes(rate)),
+            Unit::Tokens => format!("{rate} tokens/s"),
+        })
+    }
+
+    /// Returns the finished work of all work.
+    fn amount(&self) -> String {
+        match self.unit {
+            Unit::Bytes => format!("{}/{}", listing::bytes(self.done), listing::bytes(self.total)),
+            Unit::Tokens => format!("{}/{} tokens", self.done, self.total),
+        }
     }
 
     fn time_left(&self) -> Option<String> {
@@ -268,7 +291,7 @@ mod tests {
     /// Six pieces of work of 8 seconds each, looked at each second.
     #[test]
     fn the_estimate_counts_down() {
-        let mut rate = Rate::new(600);
+        let mut rate = Rate::new(600, Unit::Bytes);
         let after = |seconds: u64| rate.started + Duration::from_secs(seconds);
         let times: Vec<Instant> = (0..=48).map(after).collect();
         let mut shown = Vec::new();
@@ -289,7 +312,7 @@ mod tests {
     /// The work of an interrupted run is done at once, and says nothing about the rate.
     #[test]
     fn resumed_work_is_no_rate() {
-        let mut rate = Rate::new(1000);
+        let mut rate = Rate::new(1000, Unit::Bytes);
         rate.advance(900, rate.started);
         assert_eq!(rate.seconds_left(rate.started), None);
         let later = rate.started + Duration::from_secs(10);
@@ -299,13 +322,17 @@ mod tests {
 
     #[test]
     fn lines_of_a_log() {
-        let mut rate = Rate::new(4000);
+        let mut rate = Rate::new(4000, Unit::Bytes);
         assert_eq!(rate.line("calibrating", true), "calibrating: 0%, 0 B/4.00 kB");
         rate.advance(1000, rate.started + Duration::from_secs(100));
         // The estimate counts down from the last advance, which is in the future here.
         let line = "calibrating: 25%, 1.00 kB/4.00 kB, 10 B/s, ETA 5m 00s";
         assert_eq!(rate.line("calibrating", true), line);
         assert_eq!(rate.line("reading", false), "reading: 25%, ETA 5m 00s");
+        let mut rate = Rate::new(4000, Unit::Tokens);
+        rate.advance(1000, rate.started + Duration::from_secs(100));
+        let line = "evaluating: 25%, 1000/4000 tokens, 10 tokens/s, ETA 5m 00s";
+        assert_eq!(rate.line("evaluating", true), line);
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub trait Progress: Sync {
         let _ = (what, total);
     }
 
+    /// An operation on `total` tokens begins: until the next one begins, progress counts tokens.
+    fn begin_tokens(&self, what: &str, total: u64) {
+        self.begin(what, total);
+    }
+
     /// `bytes` more bytes are done. `Break` cancels the operation, which then fails with
     /// [`Error::Interrupted`] and leaves no unfinished output.
     fn advance(&self, bytes: u64) -> ControlFlow<()>;

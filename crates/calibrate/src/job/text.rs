@@ -170,7 +170,7 @@ impl TextCalibration {
             };
             let options = RunOptions::default();
             let tokens = chunks.count() * (chunks.chunk_len() - 1);
-            progress.begin("checking the calibration text", tokens as u64);
+            progress.begin_tokens("checking the calibration text", tokens as u64);
             perplexity(&self.executor, &chunks, options, None, &mut each, progress)?;
             if all.value() > MAX_PERPLEXITY {
                 notes.push(format!(
@@ -240,7 +240,7 @@ impl TextCalibration {
                 "the text has {all} chunks; at least {HELD_OUT_RATIO} are needed for a held-out chunk"
             )]);
         }
-        progress.begin("evaluating", 2 * metric.tokens(&self.chunks, count));
+        progress.begin_tokens("evaluating", 2 * metric.tokens(&self.chunks, count));
         let measure =
             |numbers| metric.measure(&self.executor, quantized, &self.chunks, numbers, progress);
         let held_out = measure(calibrated..calibrated + count)?;
