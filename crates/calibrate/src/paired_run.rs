@@ -81,7 +81,7 @@ pub(crate) struct PairedRun {
     /// Number of batches that the original model also reads.
     compared: usize,
     original: Arc<Executor>,
-    /// Values whose readers round them to INT8 anyway.
+    /// Values that only matrix multiplications read, for which BF16 is precise enough.
     halves: Arc<HashSet<ValueId>>,
     /// Activations of each batch: those of the original model, if it reads the batch, then those of
     /// the quantized model.
