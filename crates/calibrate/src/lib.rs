@@ -32,8 +32,6 @@ mod stage;
 mod tensor_encoder;
 mod tile;
 mod variant;
-#[cfg(target_arch = "x86_64")]
-mod vnni;
 
 pub use calibrate::{
     CalibrateOptions, FindEncoded, OnHessians, OnTensor, calibrate, collect_hessians, is_calibrated,

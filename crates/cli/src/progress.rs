@@ -178,7 +178,7 @@ impl gguf_store::Progress for Progress {
     }
 }
 
-/// What progress counts.
+/// Unit of the counted work.
 #[derive(Clone, Copy)]
 enum Unit {
     Bytes,

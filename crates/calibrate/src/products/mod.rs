@@ -3,13 +3,16 @@
 //! Each column is rounded to INT8 with one scale per group of tokens. The products are summed exactly,
 //! so the results are the same on every processor.
 
+#[cfg(target_arch = "x86_64")]
+mod vnni;
+
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
-use crate::vnni::Vnni;
+use vnni::Vnni;
 
 /// Number of columns per strip.
 pub(crate) const STRIP: usize = 16;

@@ -6,7 +6,7 @@ use std::arch::x86_64::{__m512i, _mm512_dpbusd_epi32};
 use pulp::x86::V4;
 use pulp::{NullaryFnOnce, cast};
 
-use crate::products::{BATCH, Bytes, Columns, Kernel, STRIP, StripProducts};
+use super::{BATCH, Bytes, Columns, Kernel, STRIP, StripProducts};
 
 pulp::simd_type!({
     /// Features of [`V4`], and VNNI.
