@@ -40,7 +40,7 @@ pulp::simd_type!({
 
 /// Proof that the processor has AVX-512 and VNNI: Intel server processors since 2019, AMD since 2022.
 #[derive(Clone, Copy)]
-pub(crate) struct V4Vnni {
+pub struct V4Vnni {
     halves: V3F16c,
     v4: V4,
     features: Features,
@@ -58,7 +58,7 @@ impl V4Vnni {
 
     /// Returns the proof for AVX2.
     #[inline(always)]
-    pub fn halves(self) -> V3F16c {
+    pub(crate) fn halves(self) -> V3F16c {
         self.halves
     }
 

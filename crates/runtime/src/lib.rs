@@ -73,6 +73,8 @@ mod value;
 mod watch;
 mod weights;
 
+#[cfg(target_arch = "x86_64")]
+pub use avx512::V4Vnni;
 pub use batch::{Batch, Token};
 pub use cache_type::CacheType;
 pub use context::Context;

@@ -8,11 +8,10 @@ mod vnni;
 
 use std::ops::Range;
 
+#[cfg(target_arch = "x86_64")]
+use gguf_runtime::V4Vnni;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
-
-#[cfg(target_arch = "x86_64")]
-use vnni::Vnni;
 
 /// Number of columns per strip.
 pub(crate) const STRIP: usize = 16;
@@ -54,7 +53,7 @@ pub(crate) trait Kernel<U: Unit> {
 pub(crate) enum Rounded {
     /// For VNNI.
     #[cfg(target_arch = "x86_64")]
-    Bytes(Vnni, Tokens<Bytes>),
+    Bytes(V4Vnni, Tokens<Bytes>),
     /// For other processors.
     Floats(Tokens<Floats>),
 }
@@ -63,7 +62,7 @@ impl Rounded {
     /// Rounds rows of `width` numbers.
     pub fn new(rows: &[f32], width: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(vnni) = Vnni::try_new() {
+        if let Some(vnni) = V4Vnni::try_new() {
             return Self::Bytes(vnni, Tokens::new(rows, width));
         }
         Self::Floats(Tokens::new(rows, width))
@@ -75,7 +74,7 @@ impl Rounded {
         match (self, b) {
             #[cfg(target_arch = "x86_64")]
             (Self::Bytes(vnni, a), Self::Bytes(_, b)) => {
-                a.add_products(b, lower, out, |strip| vnni.run(strip));
+                a.add_products(b, lower, out, |strip| vnni::run(*vnni, strip));
             }
             (Self::Floats(a), Self::Floats(b)) => {
                 a.add_products(b, lower, out, |strip| Arch::new().dispatch(InFloats(strip)));
