@@ -66,6 +66,7 @@ pub struct Gguf {
     header: Header,
     spans: Spans,
     data_start: u64,
+    header_complete: bool,
     bytes: Bytes,
 }
 
@@ -105,12 +106,13 @@ impl Gguf {
         let subject = Subject { header: &raw, spans: Some(&spans), file };
         let _ = rules::header_rules(&subject, &mut sink);
         let header = Header::checked(raw, sink)?;
-        Ok(Self { header, spans, data_start, bytes: bytes.clone() })
+        Ok(Self { header, spans, data_start, header_complete: true, bytes: bytes.clone() })
     }
 
     /// Reads the header of a damaged file, for programs that show what is intact: keys or tensors may
-    /// occur twice, and tensor data may overlap, be misaligned or be missing. Returns the header with
-    /// the violations; `None` if the header cannot be parsed or breaks other rules.
+    /// occur twice, tensor data may overlap, be misaligned or be missing, and the file may end within the
+    /// header. Returns what can be read with the violations, the end of the file first; `None` if the header
+    /// has no complete entry or breaks other rules.
     ///
     /// The header is not for writing: [`Header::new`] rejects it.
     pub fn read_damaged(
@@ -126,25 +128,34 @@ impl Gguf {
             "tensor-past-end",
             "truncated",
         ];
-        let (raw, spans) = parse(bytes, file_len, limits).ok()?;
+        let (raw, spans, end_of_file) = parse_truncated(bytes, file_len, limits).ok()?;
+        if raw.metadata.is_empty() && raw.tensors.is_empty() && end_of_file.is_some() {
+            return None;
+        }
         // Without the end of the file, nothing else bounds the sizes: sums must not overflow.
         let sizes = raw.tensors.iter().map(|tensor| tensor.byte_len().unwrap_or(0));
         if sizes.fold(0, u64::saturating_add) > MAX_DAMAGED_BYTES {
             return None;
         }
-        let data_start = data_start(&raw, &spans);
+        let header_complete = end_of_file.is_none();
+        // The data of a file that ends within the header would begin after its end.
+        let data_start = match header_complete {
+            true => data_start(&raw, &spans),
+            false => file_len.max(data_start(&raw, &spans)),
+        };
         let mut sink = Collector::new();
         let file = Some(Extent { data_start, len: file_len });
         let subject = Subject { header: &raw, spans: Some(&spans), file };
         // The collector never breaks.
         let _ = rules::header_rules(&subject, &mut sink);
-        let mut found = sink.into_findings();
-        found.retain(|finding| finding.severity == Severity::Error);
-        if !found.iter().all(|finding| TOLERATED.contains(&finding.code)) {
+        let mut violations: Vec<_> = end_of_file.into_iter().chain(sink.into_findings()).collect();
+        violations.retain(|finding| finding.severity == Severity::Error);
+        if !violations.iter().all(|finding| TOLERATED.contains(&finding.code)) {
             return None;
         }
         let header = Header::damaged(raw);
-        Some((Self { header, spans, data_start, bytes: bytes.clone() }, found))
+        let gguf = Self { header, spans, data_start, header_complete, bytes: bytes.clone() };
+        Some((gguf, violations))
     }
 
     /// Returns the header, valid unless [`Gguf::read_damaged`] read it.
@@ -167,7 +178,13 @@ impl Gguf {
         &self.spans
     }
 
-    /// Returns the byte offset of the data section.
+    /// Whether the file has its whole header; `false` only for a file that [`Gguf::read_damaged`] read, which then
+    /// has the complete entries.
+    pub fn header_complete(&self) -> bool {
+        self.header_complete
+    }
+
+    /// Returns the byte offset of the data section: of an incomplete header, the end of the file or later.
     pub fn data_start(&self) -> u64 {
         self.data_start
     }
@@ -322,47 +339,111 @@ fn short(bytes: &[u8], needed: u64) -> String {
 /// # Errors
 /// The finding that stopped the parser, or the number of required bytes.
 fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spans), Stop> {
+    let (mut cursor, start) = start(bytes, file_len)?;
+    start.check(&cursor, limits)?;
+    let (raw, spans, stop) = entries_and_directory(&mut cursor, &start, limits);
+    stop.map_or(Ok((raw, spans)), Err)
+}
+
+/// Parses a header up to where the file ends: entries that are not complete are left out. Returns the
+/// fault, if there is one.
+///
+/// # Errors
+/// As [`parse`], if the header has other faults.
+fn parse_truncated(
+    bytes: &Bytes,
+    file_len: u64,
+    limits: Limits,
+) -> Result<(RawHeader, Spans, Option<Finding>), Stop> {
+    let end_of_file = |stop| match stop {
+        Stop::Fault(fault) if fault.code == "truncated" => Ok(fault),
+        other => Err(other),
+    };
+    let (mut cursor, start) = start(bytes, file_len)?;
+    let misfit = start.check(&cursor, limits).err().map(end_of_file).transpose()?;
+    let (raw, spans, stop) = entries_and_directory(&mut cursor, &start, limits);
+    let stop = stop.map(end_of_file).transpose()?;
+    Ok((raw, spans, stop.or(misfit)))
+}
+
+/// The first fields of a header.
+struct Start {
+    version: u32,
+    n_tensors: u64,
+    n_entries: u64,
+}
+
+/// Parses the first fields, and returns the position after them.
+fn start(bytes: &Bytes, file_len: u64) -> Result<(Cursor<'_>, Start), Stop> {
     let file_len = file_len.max(bytes.len() as u64);
     let (version, order) = magic(bytes, file_len)?;
     let encoding = Encoding { order, counts_32bit: version == 1 };
     let mut cursor = Cursor { bytes, file_len, pos: 8, encoding };
     let n_tensors = cursor.count("tensor count")?;
     let n_entries = cursor.count("metadata count")?;
-    // Smallest entries: an empty key, a type, one byte; an empty name, no dimension, type, offset.
-    let count_bytes = encoding.count_bytes() as u64;
-    let least = (n_entries.checked_mul(count_bytes + 5))
-        .zip(n_tensors.checked_mul(count_bytes + 16))
-        .and_then(|(entries, tensors)| entries.checked_add(tensors));
-    let left = file_len - cursor.pos as u64;
-    let Some(least) = least.filter(|&least| least <= left) else {
-        return Err(truncated(format!(
-            "{n_entries} keys and {n_tensors} tensors do not fit the {left} bytes that follow"
-        ))
-        .at(8)
-        .into());
-    };
-    // Both counts fit the file, so their sum fits 64 bits.
-    if n_entries + n_tensors > limits.entries {
-        let message = format!(
-            "{n_entries} keys and {n_tensors} tensors are more than the limit of {}",
-            limits.entries
-        );
-        return Err(Finding::error("limit-entries", message)
+    Ok((cursor, Start { version, n_tensors, n_entries }))
+}
+
+/// Size of the smallest metadata entry: an empty key, a type, one byte.
+fn least_entry(encoding: Encoding) -> u64 {
+    encoding.count_bytes() as u64 + 5
+}
+
+/// Size of the smallest directory entry: an empty name, no dimension, a type, an offset.
+fn least_tensor(encoding: Encoding) -> u64 {
+    encoding.count_bytes() as u64 + 16
+}
+
+impl Start {
+    /// Checks that the file has room for all entries, and that the limits allow them.
+    fn check(&self, cursor: &Cursor, limits: Limits) -> Result<(), Stop> {
+        let &Self { n_tensors, n_entries, .. } = self;
+        let least = (n_entries.checked_mul(least_entry(cursor.encoding)))
+            .zip(n_tensors.checked_mul(least_tensor(cursor.encoding)))
+            .and_then(|(entries, tensors)| entries.checked_add(tensors));
+        let left = cursor.file_len - cursor.pos as u64;
+        let Some(least) = least.filter(|&least| least <= left) else {
+            return Err(truncated(format!(
+                "{n_entries} keys and {n_tensors} tensors do not fit the {left} bytes that follow"
+            ))
             .at(8)
-            .help("raise the limit if you trust the file")
             .into());
+        };
+        // Both counts fit the file, so their sum fits 64 bits.
+        if n_entries + n_tensors > limits.entries {
+            let message = format!(
+                "{n_entries} keys and {n_tensors} tensors are more than the limit of {}",
+                limits.entries
+            );
+            return Err(Finding::error("limit-entries", message)
+                .at(8)
+                .help("raise the limit if you trust the file")
+                .into());
+        }
+        if least > cursor.left() {
+            return Err(Stop::Short(cursor.pos as u64 + least));
+        }
+        Ok(())
     }
-    if least > cursor.left() {
-        return Err(Stop::Short(cursor.pos as u64 + least));
-    }
-    let mut spans = Spans::default();
-    let metadata = entries(&mut cursor, n_entries, limits, &mut spans)?;
-    let tensors = directory(&mut cursor, n_tensors, &mut spans)?;
-    spans.end = cursor.pos as u64;
-    let mut raw = RawHeader { version, order, metadata, tensors };
-    let data_len = file_len.saturating_sub(data_start(&raw, &spans));
+}
+
+/// Parses what follows the counts, up to the first fault. The spans end with the last complete entry.
+fn entries_and_directory(
+    cursor: &mut Cursor,
+    start: &Start,
+    limits: Limits,
+) -> (RawHeader, Spans, Option<Stop>) {
+    let mut spans = Spans { end: cursor.pos as u64, ..Spans::default() };
+    let (metadata, stop) = entries(cursor, start.n_entries, limits, &mut spans);
+    let (tensors, stop) = match stop {
+        None => directory(cursor, start.n_tensors, &mut spans),
+        stop => (Vec::new(), stop),
+    };
+    let order = cursor.encoding.order;
+    let mut raw = RawHeader { version: start.version, order, metadata, tensors };
+    let data_len = cursor.file_len.saturating_sub(data_start(&raw, &spans));
     set_opaque_lens(&mut raw.tensors, data_len);
-    Ok((raw, spans))
+    (raw, spans, stop)
 }
 
 /// Sets the sizes of tensors of unknown types: up to the next tensor, or to the end of the data section.
@@ -405,15 +486,17 @@ fn magic(bytes: &[u8], file_len: u64) -> Result<(u32, ByteOrder), Stop> {
     Ok((version, order))
 }
 
+/// Parses `n` metadata entries, or those before the first fault.
 fn entries(
     cursor: &mut Cursor,
     n: u64,
     limits: Limits,
     spans: &mut Spans,
-) -> Result<Metadata, Stop> {
-    let mut metadata = Vec::with_capacity(n as usize);
-    spans.entries.reserve_exact(n as usize);
-    for i in 0..n {
+) -> (Metadata, Option<Stop>) {
+    let room = n.min(cursor.left() / least_entry(cursor.encoding)) as usize;
+    let mut metadata = Vec::with_capacity(room);
+    spans.entries.reserve_exact(room);
+    let stop = (0..n).try_for_each(|i| {
         let start = cursor.pos as u64;
         let key = cursor.text("key").map_err(|stop| in_entry(stop, i, None))?;
         let named = |stop| in_entry(stop, i, Some(key));
@@ -422,26 +505,32 @@ fn entries(
         let value_type = ValueType::from_id(id)
             .ok_or_else(|| named(unknown_value_type(id).at(type_at).into()))?;
         let value = cursor.pos as u64;
-        spans.entries.push(EntrySpan { start, value });
         metadata.push((key, cursor.value(value_type, limits).map_err(named)?));
-    }
-    Ok(metadata.into_iter().collect())
+        spans.entries.push(EntrySpan { start, value });
+        spans.end = cursor.pos as u64;
+        Ok(())
+    });
+    (metadata.into_iter().collect(), stop.err())
 }
 
-fn directory(cursor: &mut Cursor, n: u64, spans: &mut Spans) -> Result<Vec<TensorInfo>, Stop> {
-    let mut tensors = Vec::with_capacity(n as usize);
-    spans.tensors.reserve_exact(n as usize);
-    for i in 0..n {
-        spans.tensors.push(cursor.pos as u64);
+/// Parses `n` entries of the tensor directory, or those before the first fault.
+fn directory(cursor: &mut Cursor, n: u64, spans: &mut Spans) -> (Vec<TensorInfo>, Option<Stop>) {
+    let room = n.min(cursor.left() / least_tensor(cursor.encoding)) as usize;
+    let mut tensors = Vec::with_capacity(room);
+    spans.tensors.reserve_exact(room);
+    let stop = (0..n).try_for_each(|i| {
+        let start = cursor.pos as u64;
         let unnamed = |fault: Finding| Finding {
             message: format!("entry {i} of the tensor directory: {}", fault.message).into(),
             ..fault
         };
         let name = cursor.text("tensor name").map_err(|stop| stop.map(unnamed))?;
-        let tensor = tensor(cursor, name).map_err(|stop| stop.map(|fault| fault.tensor(name)))?;
-        tensors.push(tensor);
-    }
-    Ok(tensors)
+        tensors.push(tensor(cursor, name).map_err(|stop| stop.map(|fault| fault.tensor(name)))?);
+        spans.tensors.push(start);
+        spans.end = cursor.pos as u64;
+        Ok(())
+    });
+    (tensors, stop.err())
 }
 
 fn tensor(cursor: &mut Cursor, name: &str) -> Result<TensorInfo, Stop> {

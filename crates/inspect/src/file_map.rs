@@ -32,7 +32,7 @@ pub enum RegionKind {
     Gap,
     /// Bytes after the last tensor.
     Beyond,
-    /// The whole file, if the header is invalid.
+    /// What follows the last complete entry of a truncated header, or the whole file if the header is invalid.
     Unreadable,
 }
 
@@ -65,6 +65,9 @@ pub fn regions(gguf: Option<&Gguf>, file_len: u64) -> Vec<Region> {
     regions.up_to(keys, RegionKind::Start, None);
     regions.up_to(directory, RegionKind::Keys, None);
     regions.up_to(spans.end, RegionKind::Directory, None);
+    if !gguf.header_complete() {
+        regions.up_to(file_len, RegionKind::Unreadable, None);
+    }
     regions.up_to(gguf.data_start(), RegionKind::Padding, None);
     let placed = |(n, tensor): (usize, &TensorInfo)| Some((gguf.data_range(tensor)?, n));
     let mut tensors: Vec<_> = gguf.tensors().iter().enumerate().filter_map(placed).collect();

@@ -101,11 +101,17 @@ impl OpenModel {
         self.damage.is_some()
     }
 
-    /// Returns the error if tensor data is missing in a file whose headers can be shown.
+    /// Whether each file that can be shown has its whole header.
+    pub fn header_complete(&self) -> bool {
+        self.headers.iter().flatten().all(Gguf::header_complete)
+    }
+
+    /// Returns the error if tensor data or a part of the header is missing in a file that can be shown.
     pub fn truncation(&self) -> Option<&ApiError> {
         let damage = self.damage.as_ref()?;
         let tensors = self.model.as_ref().ok()?.tensors();
-        tensors.iter().any(|tensor| self.missing_bytes(tensor) > 0).then_some(&damage.error)
+        let missing = tensors.iter().any(|tensor| self.missing_bytes(tensor) > 0);
+        (missing || !self.header_complete()).then_some(&damage.error)
     }
 
     /// Returns the violation that concerns a key.

@@ -259,6 +259,31 @@ fn damaged_headers_can_be_read() {
     let (gguf, violations) = read(cut).unwrap();
     assert_eq!((gguf.tensors().len(), violations[0].code), (2, "truncated"));
 
+    // A file that ends within its header has the complete entries.
+    let bytes = minimal();
+    let (whole, _) = read(bytes.clone()).unwrap();
+    assert!(whole.header_complete());
+    let (first_end, second) = (whole.spans().tensors[0], whole.spans().tensors[1]);
+    for (len, keys, tensors) in [
+        (first_end - 1, 0, None),
+        (first_end, 1, Some(0)),
+        (second, 1, Some(1)),
+        (second + 9, 1, Some(1)),
+    ] {
+        let found = read(bytes[..len as usize].to_vec());
+        let Some(tensors) = tensors else {
+            assert!(found.is_none(), "{keys} keys");
+            continue;
+        };
+        let (gguf, violations) = found.unwrap();
+        assert!(!gguf.header_complete());
+        assert_eq!((gguf.metadata().len(), gguf.tensors().len()), (keys, tensors));
+        let complete = [first_end, second][tensors];
+        assert_eq!((gguf.spans().end, gguf.data_start() >= len), (complete, true));
+        assert_eq!((violations[0].code, violations[0].offset.is_some()), ("truncated", true));
+        assert!(gguf.tensors().iter().all(|tensor| gguf.data(tensor).is_none_or(<[u8]>::is_empty)));
+    }
+
     // Sizes whose sum could overflow, and headers that cannot be parsed.
     let mut huge = minimal();
     after("b.weight", 4, &(1u64 << 55).to_le_bytes())(&mut huge);

@@ -278,14 +278,20 @@ function Damage({ model }: { model: Model }) {
       <p>
         <strong>{model.truncated ? "The file is truncated:" : "The file is damaged:"}</strong>{" "}
         {name && <code>{name.slice(0, 120)}: </code>}
-        {model.error?.message}.{" "}
-        {model.truncated
-          ? "Its header is intact, so metadata, tokenizer and graph are complete; tensors whose data is missing are marked."
-          : "Everything that can be read is shown; damaged keys and tensors are marked."}{" "}
+        {model.error?.message}. {extent(model)}{" "}
         {view.value !== "overview" && <a href={link([model.id, "overview"])}>All findings</a>}
       </p>
     </div>
   );
+}
+
+/** Says how much of a damaged file is shown. */
+function extent(model: Model): string {
+  if (!model.header_complete)
+    return `It ends within its header: only the ${plural(model.tensor_count ?? 0, "tensor")} and the keys before the end are shown.`;
+  if (model.truncated)
+    return "Its header is intact, so metadata, tokenizer and graph are complete; tensors whose data is missing are marked.";
+  return "Everything that can be read is shown; damaged keys and tensors are marked.";
 }
 
 /** Seconds without a byte after which a remote server is said to be silent. */

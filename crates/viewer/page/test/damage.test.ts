@@ -39,6 +39,28 @@ test("a truncated file shows its header and marks what is cut", async () => {
   await server.stop();
 });
 
+test("a file that ends within its header shows what is complete", async (context) => {
+  const cut = path.join(at, "header.gguf");
+  writeFileSync(cut, readFileSync(made.q4).subarray(0, 5000));
+  const server = await serve(cut);
+  context.after(() => server.stop());
+  // The tokenizer and the graph are not complete.
+  const { page, faults } = await open(browser, server.base, "desktop", "light", [422]);
+  await visit(page, server.base);
+  assert.match(
+    await page.locator(".notice").innerText(),
+    /ends within its header: only the 0 tensors and the keys before/,
+  );
+  await accessible(page, "a truncated header");
+  await visit(page, `${server.base}#/0/metadata`);
+  assert.match(await page.locator(".keys").innerText(), /general\.architecture\s+"llama"/);
+  for (const view of ["tensors", "map", "tokenizer", "graph"]) await visit(page, `${server.base}#/0/${view}`);
+  await visit(page, `${server.base}#/0/file`);
+  assert.match(await page.locator(".file-regions").innerText(), /metadata[^]*unreadable/);
+  assert.deepEqual(faults, []);
+  await page.context().close();
+});
+
 /** Writes a file with one key twice, and two tensors whose data overlaps. */
 function damaged(file: string): void {
   const head = header({ "general.architecture": "llama", "general.name": "One", "general.xame": "Two" }, [

@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../src/api/request";
 import type { GraphDocument, Operation, RopeProjection, Tensor } from "../src/api/tensor-types";
+import type { Summary } from "../src/api/types";
 import { folded, inputs, segments } from "../src/graph/segments";
+import { groupLabel } from "../src/heatmap/tiles";
 import { groups } from "../src/overview/groups";
+import { groupsOf } from "../src/tensors/axes";
 import { pairOf, partnerOf } from "../src/tensors/rope";
 import { filtered, rows } from "../src/tensors/tree";
 import { charactersOf } from "../src/tokenizer/characters";
@@ -185,6 +188,8 @@ test("inputs of operations are those of docs/graph.md", () => {
 test("RoPE pairs of interleaved and NeoX heads", () => {
   const rope = (layout: RopeProjection["layout"], start = 0, dimensions = 8): RopeProjection => ({
     tensor: "blk.0.attn_q.weight",
+    first_row: 0,
+    rows: 32,
     heads: 2,
     layout,
     start,
@@ -198,6 +203,22 @@ test("RoPE pairs of interleaved and NeoX heads", () => {
   const partners = (of: RopeProjection) => [16, 20, 21, 24, 27, 28].map((row) => partnerOf(of, row, 16));
   assert.deepEqual(partners(rope("interleaved", 4)), [null, 21, 20, 25, 26, null]);
   assert.deepEqual(partners(rope("neox", 4)), [null, 24, 25, 20, 23, null]);
+});
+
+test("heads of fused projections are named", () => {
+  const summary = { head_count: 8, head_count_kv: 2 } as Summary;
+  const fused = { kind: "attn_qkv.weight", shape: [64, 192], rows: 192, columns: 64 };
+  const { rows } = groupsOf(fused, summary);
+  assert.equal(rows?.size, 16);
+  assert.deepEqual(rows && [0, 7, 8, 9, 10, 11].map((head) => groupLabel(rows, head)), [
+    "Q head 0",
+    "Q head 7",
+    "K head 0",
+    "K head 1",
+    "V head 0",
+    "V head 1",
+  ]);
+  assert.equal(groupsOf({ ...fused, rows: 190 }, summary).rows, null);
 });
 
 test("tokens that are parts of a character are grouped", () => {

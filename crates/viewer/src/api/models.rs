@@ -43,6 +43,7 @@ pub fn entry(session: &Session, id: usize, model: &OpenModel) -> Json {
         "readable": parsed.is_some(),
         "damaged": model.is_damaged(),
         "truncated": model.truncation().is_some(),
+        "header_complete": model.header_complete(),
         "error": model.error(),
         "editable": !remote && parsed.is_some() && !model.is_damaged() && files.len() == 1,
         "original": session.original.filter(|original| id != *original),

@@ -19,38 +19,65 @@ pub fn rope(request: &Request) -> ApiResult {
     Ok(Response::Json(json!({ "projections": projections })))
 }
 
-/// Returns the matrices of a program whose products are rotated, possibly after a bias or a norm per head.
+/// Rows of a matrix whose products a value has.
+#[derive(Clone, Copy)]
+struct Rows {
+    matrix: usize,
+    /// First row, and number of rows.
+    first: u64,
+    len: u64,
+    /// First dimension of each head.
+    start: u32,
+}
+
+/// Returns the matrices of a program whose products are rotated: whole, a part of fused projections, or a part of each
+/// head; possibly after a bias or a norm per head.
 fn projections(graph: &RawGraph, program: &Program) -> Vec<Json> {
-    // The matrix that each value is a product of.
-    let mut matrices: HashMap<usize, usize> = HashMap::new();
+    let mut products: HashMap<usize, Rows> = HashMap::new();
     let mut found = Vec::new();
     for (number, op) in program.ops.iter().enumerate() {
-        match op {
-            Op::Matmul(matmul) => {
-                matrices.insert(number, matmul.weight.0 as usize);
+        let input = op.inputs().first().map(|input| input.0 as usize);
+        let rows = input.and_then(|input| products.get(&input)).copied();
+        match (op, rows) {
+            (Op::Matmul(matmul), _) => {
+                let matrix = matmul.weight.0 as usize;
+                let len = graph.weights.get(matrix).and_then(|weight| weight.shape.get(1));
+                let rows = Rows { matrix, first: 0, len: len.copied().unwrap_or(1), start: 0 };
+                products.insert(number, rows);
             }
-            Op::Bias(_)
-            | Op::RmsNorm(_)
-            | Op::LayerNorm(_)
-            | Op::L2Norm(_)
-            | Op::MulWeight(_)
-            | Op::Scale(_) => {
-                let input = op.inputs().first().map(|input| input.0 as usize);
-                if let Some(matrix) = input.and_then(|input| matrices.get(&input)).copied() {
-                    matrices.insert(number, matrix);
-                }
+            (
+                Op::Bias(_)
+                | Op::Clamp(_)
+                | Op::RmsNorm(_)
+                | Op::LayerNorm(_)
+                | Op::L2Norm(_)
+                | Op::MulWeight(_)
+                | Op::Scale(_),
+                Some(rows),
+            ) => {
+                products.insert(number, rows);
             }
-            Op::Rope(rope) => {
-                let matrix = matrices.get(&(rope.x.0 as usize));
-                let Some(weight) = matrix.and_then(|matrix| graph.weights.get(*matrix)) else {
-                    continue;
+            (Op::Slice(slice), Some(rows)) => {
+                let part = match slice.groups {
+                    1 => Rows {
+                        first: rows.first + u64::from(slice.start),
+                        len: slice.len.into(),
+                        ..rows
+                    },
+                    _ => Rows { start: rows.start.saturating_add(slice.start), ..rows },
                 };
+                products.insert(number, part);
+            }
+            (Op::Rope(rope), Some(rows)) => {
+                let Some(weight) = graph.weights.get(rows.matrix) else { continue };
                 let parameters = &rope.parameters;
                 found.push(json!({
                     "tensor": weight.name,
+                    "first_row": rows.first,
+                    "rows": rows.len,
                     "heads": rope.heads,
                     "layout": parameters.layout,
-                    "start": parameters.start,
+                    "start": rows.start.saturating_add(parameters.start),
                     "dimensions": parameters.dimensions,
                     "freq_base": parameters.freq_base,
                 }));

@@ -1,20 +1,11 @@
 //! Malicious files get a response or an error, never a crash.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gguf::{Array, Header, RawHeader, write_header};
 use serde_json::{Value as Json, json};
 
-use crate::viewer::{Viewer, demo, path_str};
-
-fn data() -> Option<PathBuf> {
-    let dir = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from);
-    if dir.is_none() {
-        eprintln!("SKIPPED: GGUF_TEST_DATA does not name the reference data");
-    }
-    dir
-}
+use crate::viewer::{Viewer, demo, path_str, reference_data};
 
 const READABLE: &[&str] = &[
     "summary",
@@ -37,7 +28,7 @@ const READABLE: &[&str] = &[
 /// Every endpoint responds in time for every malicious file, with a document or an error.
 #[test]
 fn every_endpoint_responds_for_every_hostile_file() {
-    let Some(dir) = data().map(|dir| dir.join("hostile")) else { return };
+    let Some(dir) = reference_data().map(|dir| dir.join("hostile")) else { return };
     let cases: Json =
         serde_json::from_slice(&std::fs::read(dir.join("cases.json")).unwrap()).unwrap();
     let good = tempfile::tempdir().unwrap();

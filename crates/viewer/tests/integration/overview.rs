@@ -5,7 +5,7 @@ use gguf_kit::{memory, open};
 use gguf_runtime::CacheType;
 use serde_json::{Value as Json, json};
 
-use crate::viewer::{Viewer, demo};
+use crate::viewer::{Viewer, convert, demo, path_str, reference_data};
 
 #[test]
 fn responses_equal_the_command_line() {
@@ -254,8 +254,26 @@ fn rope_of_projections() {
     assert_eq!(
         all[0],
         json!({
-            "tensor": "blk.0.attn_q.weight", "heads": 8, "layout": "interleaved", "start": 0,
-            "dimensions": 32, "freq_base": 10000.0,
+            "tensor": "blk.0.attn_q.weight", "first_row": 0, "rows": 256, "heads": 8,
+            "layout": "interleaved", "start": 0, "dimensions": 32, "freq_base": 10000.0,
         })
     );
+}
+
+/// Queries and keys of a fused projection are rotated, its last rows, the values, are not.
+#[test]
+fn rope_of_a_fused_projection() {
+    let Some(data) = reference_data() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let viewer = Viewer::open(&[&convert(path_str(&data.join("zoo/phi3")), dir.path())]);
+    let rope = viewer.json("models/0/rope");
+    let all = rope["projections"].as_array().unwrap();
+    let projection = |first_row: u64| {
+        json!({
+            "tensor": "blk.0.attn_qkv.weight", "first_row": first_row, "rows": 256, "heads": 8,
+            "layout": "neox", "start": 0, "dimensions": 32, "freq_base": 10000.0,
+        })
+    };
+    assert_eq!(all[..2], [projection(0), projection(256)]);
+    assert_eq!(all.len(), 4);
 }

@@ -39,10 +39,10 @@ fn a_truncated_file_is_reported_and_does_not_stop_the_server() {
     viewer.assert_error("compare/0/0/keys", 409, "file-changed");
     let state = viewer.json("models/0/state");
     assert_eq!((&state["changed"], &state["files"][0]["bytes"]), (&true.into(), &100.into()));
-    // The truncated file is opened with its error.
+    // What is left, one key, is opened with its error.
     let reloaded = viewer.post("models/0/reload", &json!({})).ok();
     assert_eq!(
-        (&reloaded["readable"], &reloaded["error"]["code"]),
+        (&reloaded["header_complete"], &reloaded["error"]["code"]),
         (&false.into(), &"truncated".into())
     );
     assert_eq!(viewer.json("models/0/findings")["findings"][0]["code"], "truncated");

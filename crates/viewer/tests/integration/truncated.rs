@@ -1,4 +1,4 @@
-//! Damaged files whose header can be shown: incomplete or overlapping tensor data, duplicate keys.
+//! Damaged files that can be shown: incomplete headers and tensor data, overlapping tensors, duplicate keys.
 
 use gguf::TensorType;
 use serde_json::{Value as Json, json};
@@ -51,11 +51,46 @@ fn a_truncated_file_shows_its_header() {
 }
 
 #[test]
-fn a_truncated_header_is_still_invalid() {
+fn a_truncated_header_shows_its_complete_entries() {
     let dir = tempfile::tempdir().unwrap();
     let path = demo(dir.path());
     let bytes = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &bytes[..5000]).unwrap();
+    let whole = gguf::Gguf::read(&bytes.clone().into()).unwrap();
+    let tokens =
+        whole.metadata().iter().position(|(key, _)| key == "tokenizer.ggml.tokens").unwrap();
+    // Within the tokens; within the second tensor of the directory.
+    let cuts = [
+        (whole.spans().entries[tokens].value + 100, tokens, 0, whole.spans().entries[tokens].start),
+        (whole.spans().tensors[1] + 5, whole.metadata().len(), 1, whole.spans().tensors[1]),
+    ];
+    for (cut, keys, tensors, end) in cuts {
+        std::fs::write(&path, &bytes[..cut as usize]).unwrap();
+        let viewer = Viewer::open(&[&path]);
+        let model = &viewer.json("models")["models"][0];
+        let flags = ["readable", "damaged", "truncated", "header_complete", "editable"]
+            .map(|key| &model[key]);
+        assert_eq!(flags, [true, true, true, false, false], "{model}");
+        assert_eq!(model["error"]["code"], "truncated");
+        assert_eq!(viewer.json("models/0/keys")["total"], keys);
+        assert_eq!(viewer.json("models/0/summary")["architecture"], "llama");
+        let shown = viewer.json("models/0/tensors");
+        assert_eq!(shown["tensors"].as_array().unwrap().len(), tensors);
+        for tensor in shown["tensors"].as_array().unwrap() {
+            assert_eq!(tensor["missing_bytes"], tensor["bytes"]);
+        }
+        let map = viewer.json("models/0/map");
+        let last = map["files"][0]["spans"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(
+            (&last["kind"], &last["start"], &last["end"]),
+            (&"unreadable".into(), &end.into(), &cut.into())
+        );
+        let spans = viewer.json(&format!("models/0/spans?offset={}&length=20", end - 10));
+        assert_eq!(spans["spans"].as_array().unwrap().last().unwrap()["kind"], "unreadable");
+        assert_eq!(viewer.get("models/0/tokens").status, if tensors == 0 { 422 } else { 200 });
+        assert_eq!(viewer.get("models/0/findings").status, 200);
+    }
+    // Without one complete key there is nothing to show.
+    std::fs::write(&path, &bytes[..30]).unwrap();
     let viewer = Viewer::open(&[&path]);
     let model = &viewer.json("models")["models"][0];
     assert_eq!((&model["readable"], &model["truncated"]), (&false.into(), &false.into()));

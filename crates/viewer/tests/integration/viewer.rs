@@ -147,6 +147,20 @@ pub fn options(models: &[&str]) -> ServerOptions {
 /// Converts the demo checkpoint to F16.
 pub fn demo(dir: &Path) -> String {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
+    convert(source, dir)
+}
+
+/// Returns the folder of the reference data, or reports that the test is skipped.
+pub fn reference_data() -> Option<PathBuf> {
+    let dir = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from);
+    if dir.is_none() {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name the reference data");
+    }
+    dir
+}
+
+/// Converts a checkpoint to F16.
+pub fn convert(source: &str, dir: &Path) -> String {
     let plan = Plan::new(source, Kind::Checkpoint, &Conversion::default(), &()).unwrap();
     let path = dir.join("demo.gguf");
     plan.outputs[0].job.write(&path, &gguf_store::Overwrite::default(), &()).unwrap();

@@ -43,6 +43,9 @@ export interface Rope {
 
 export interface RopeProjection {
   tensor: string;
+  /** Rows that are rotated: of a fused projection, those of the queries or of the keys. */
+  first_row: number;
+  rows: number;
   heads: number;
   layout: "interleaved" | "neox";
   /** First rotary dimension of a head, and their number. */

@@ -18,8 +18,10 @@ export interface Model {
   readable: boolean;
   /** The header can be shown, but breaks rules: see `error`. */
   damaged: boolean;
-  /** Tensor data is missing at the end. */
+  /** Tensor data or a part of the header is missing at the end. */
   truncated: boolean;
+  /** Whether all keys and tensors are listed. */
+  header_complete: boolean;
   error: ErrorBody | null;
   editable: boolean;
   original: number | null;

@@ -173,17 +173,18 @@ function innerLines(
   source: Source,
   colour: string,
 ): void {
-  const { size: every, inner } = source.rowGroups ?? { size: 0 };
+  const { size: every, inner, innerGroups } = source.rowGroups ?? { size: 0 };
   const per = pixels(camera, source).y;
   if (!inner || inner.length === 0 || (every / (inner.length + 1)) * per < GROUP_LINES) return;
   const seen = visibleRange(camera, source, size);
+  const end = Math.min(seen.rows.end, every * (innerGroups ?? Infinity));
   const left = Math.max(0, screen(seen.columns.first, camera.column, pixels(camera, source).x, size.width));
   const right = Math.min(size.width, screen(seen.columns.end, camera.column, pixels(camera, source).x, size.width));
   canvas.strokeStyle = colour;
   canvas.lineWidth = 1;
   canvas.setLineDash([4, 4]);
   canvas.beginPath();
-  for (let group = Math.floor(seen.rows.first / every) * every; group < seen.rows.end; group += every) {
+  for (let group = Math.floor(seen.rows.first / every) * every; group < end; group += every) {
     for (const at of inner) {
       if (group + at >= source.rows) break;
       const y = Math.round(screen(group + at, camera.row, per, size.height)) + 0.5;

@@ -2,7 +2,7 @@
 import { whole } from "../format";
 import { type Camera, pixels, type Size } from "./camera";
 import { screen } from "./draw";
-import type { Groups, Source } from "./tiles";
+import { groupLabel, type Groups, type Source } from "./tiles";
 
 export function Rulers({ camera, size, source }: { camera: Camera; size: Size; source: Source }) {
   const per = pixels(camera, source);
@@ -44,7 +44,7 @@ function labels(
   if (groups && span > 0 && span < length) {
     const number = count / groups.size;
     const found = ticks(middle / groups.size, span, length, number, apart);
-    return found.map((n) => ({ at: (n + 0.5) * groups.size, text: `${groups.name} ${whole(n)}` }));
+    return found.map((n) => ({ at: (n + 0.5) * groups.size, text: groupLabel(groups, n) }));
   }
   // Labels of large weights are centered.
   const shift = per >= 10 ? 0.5 : 0;

@@ -1,5 +1,6 @@
 // Tile cache: fetches visible tiles and cancels requests for tiles that are no longer visible.
 
+import { whole } from "../format";
 import type { Stretch } from "./camera";
 
 /** Width and height of a tile in pixels. */
@@ -20,11 +21,19 @@ export interface Tile {
 /** Equal groups of rows or columns. */
 export interface Groups {
   size: number;
-  /** Name of one, such as `head`, and of a row or column in it. */
+  /** What one is, such as `head`, and a row or column in it. */
   name: string;
   part: string;
-  /** Lines within a group, such as between RoPE pairs. */
+  /** Returns the name of one, such as `K head 2`; without it, they are numbered. */
+  label?: (group: number) => string;
+  /** Lines within a group, such as between RoPE pairs, and the number of groups that have them if not all. */
   inner?: number[];
+  innerGroups?: number;
+}
+
+/** Returns the name of a group. */
+export function groupLabel(groups: Groups, group: number): string {
+  return groups.label?.(group) ?? `${groups.name} ${whole(group)}`;
 }
 
 /** Source of tiles. */

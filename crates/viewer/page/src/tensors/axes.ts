@@ -8,7 +8,7 @@ import type { Rope, RopeProjection, TensorFacts } from "../api/tensor-types";
 import type { Model, Summary } from "../api/types";
 import { plural, visible, whole } from "../format";
 import type { RowNames } from "../heatmap/heatmap";
-import type { Groups } from "../heatmap/tiles";
+import { groupLabel, type Groups } from "../heatmap/tiles";
 import { pairOf, partnerOf } from "./rope";
 
 export interface Axes {
@@ -27,8 +27,12 @@ export interface Axes {
 /** Returns the meaning of the axes of a tensor. */
 export function useAxes(model: Model, tensor: TensorFacts): Axes {
   const summary = useDocument<Summary>(`models/${model.id}/summary`);
-  const rope = useDocument<Rope>(/attn_[qk]\b/.test(tensor.kind) ? `models/${model.id}/rope` : null);
-  const pairs = rope.value?.projections.find((projection) => projection.tensor === tensor.name) ?? null;
+  const rope = useDocument<Rope>(/attn_(q|k|qkv|q_b)\b/.test(tensor.kind) ? `models/${model.id}/rope` : null);
+  const projections = rope.value?.projections;
+  const rotated = useMemo(
+    () => projections?.filter((projection) => projection.tensor === tensor.name) ?? [],
+    [projections, tensor.name],
+  );
   const tokens = summary.value?.tokenizer?.tokens ?? null;
   const tokenNames = useMemo(
     () => (isByToken(tensor, tokens) ? new TokenNames(model.id) : null),
@@ -38,19 +42,21 @@ export function useAxes(model: Model, tensor: TensorFacts): Axes {
   tokenNames?.edition.value;
   return useMemo(() => {
     const groups = groupsOf(tensor, summary.value);
-    const rows = withPairs(groups.rows, pairs, tensor);
+    const rows = withPairs(groups.rows, rotated, tensor);
     const { columns } = groups;
-    const part = (row: number) => [within(rows, row), pairs && rows ? ropeOf(pairs, row % rows.size) : null];
-    const partName = (row: number) =>
-      rows && rows.size > 1
-        ? [
-            `${rows.name} ${Math.floor(row / rows.size)}`,
-            `${rows.part} ${row % rows.size}`,
-            pairs ? pairOf(pairs, row % rows.size) : null,
-          ]
-            .filter(Boolean)
-            .join(" · ")
-        : null;
+    const pairsAt = (row: number) =>
+      rotated.find(({ first_row: first, rows }) => row >= first && row < first + rows) ?? null;
+    const part = (row: number) => {
+      const pairs = pairsAt(row);
+      return [within(rows, row), pairs && rows ? ropeOf(pairs, row % rows.size) : null];
+    };
+    const partName = (row: number) => {
+      if (!rows || rows.size <= 1) return null;
+      const pairs = pairsAt(row);
+      const dimension = row % rows.size;
+      const names = [groupLabel(rows, Math.floor(row / rows.size)), `${rows.part} ${dimension}`];
+      return [...names, ...(pairs ? [pairOf(pairs, dimension)] : [])].join(" · ");
+    };
     return {
       rows,
       columns,
@@ -64,25 +70,38 @@ export function useAxes(model: Model, tensor: TensorFacts): Axes {
         }
         return parts.length > 0 ? parts.join(", ") : null;
       },
-      partner: (row) => (pairs && rows ? partnerOf(pairs, row, rows.size) : null),
-      about: aboutAxes(tensor, summary.value, rows, columns, pairs, tokenNames !== null),
+      partner: (row) => {
+        const pairs = pairsAt(row);
+        return pairs && rows ? partnerOf(pairs, row, rows.size) : null;
+      },
+      about: aboutAxes(tensor, summary.value, rows, columns, rotated[0] ?? null, tokenNames !== null),
     };
-  }, [tensor.n, summary.value, pairs, tokenNames]);
+  }, [tensor.n, summary.value, rotated, tokenNames]);
 }
 
 /** Adds the lines that separate RoPE pairs to the groups of heads. */
-function withPairs(rows: Groups | null, pairs: RopeProjection | null, tensor: TensorFacts): Groups | null {
+function withPairs(rows: Groups | null, rotated: RopeProjection[], tensor: TensorFacts): Groups | null {
+  const [pairs] = rotated;
   if (!pairs) return rows;
   // The graph knows single heads, and heads that the metadata does not state.
   const name = tensor.kind.startsWith("attn_k") ? "KV head" : "head";
-  const groups = rows ?? { size: tensor.rows / Math.max(1, pairs.heads), name, part: "dim" };
-  if (!Number.isInteger(groups.size)) return rows;
+  const groups = rows ?? { size: pairs.rows / Math.max(1, pairs.heads), name, part: "dim" };
+  // The rows of a fused projection are named only if its heads are equal.
+  const isEqual = rotated.every(
+    ({ rows, heads, first_row: first }) => rows / heads === groups.size && first % groups.size === 0,
+  );
+  if (!Number.isInteger(groups.size) || !isEqual) return rows;
   const { start, dimensions, layout } = pairs;
   const inner =
     layout === "interleaved"
       ? Array.from({ length: dimensions / 2 }, (_, i) => start + 2 * (i + 1))
       : [start + dimensions / 2, start + dimensions];
-  return { ...groups, inner: [...(start > 0 ? [start] : []), ...inner].filter((at) => at < groups.size) };
+  const end = Math.max(...rotated.map(({ first_row: first, rows }) => first + rows));
+  return {
+    ...groups,
+    inner: [...(start > 0 ? [start] : []), ...inner].filter((at) => at < groups.size),
+    innerGroups: end / groups.size,
+  };
 }
 
 /** Describes a dimension outside the names of rows, where the word RoPE is missing. */
@@ -119,7 +138,7 @@ function aboutAxes(
 
 function within(groups: Groups | null, at: number): string | null {
   if (!groups) return null;
-  const name = `${groups.name} ${Math.floor(at / groups.size)}`;
+  const name = groupLabel(groups, Math.floor(at / groups.size));
   return groups.size > 1 ? `${name}, ${groups.part} ${at % groups.size}` : name;
 }
 
@@ -154,12 +173,25 @@ export function groupsOf(
     case "attn_k":
     case "attn_v":
       return { rows: split(tensor.rows, keyValueHeads, "KV head"), columns: null };
+    case "attn_qkv":
+      return { rows: fusedHeads(tensor.rows, heads, keyValueHeads), columns: null };
     case "attn_output":
     case "attn_out":
       return { rows: null, columns: split(tensor.columns, heads, "head") };
     default:
       return none;
   }
+}
+
+/** Returns the heads of a fused projection: queries, then keys, then values. */
+function fusedHeads(rows: number, heads: number | null, keyValueHeads: number | null): Groups | null {
+  if (heads === null || keyValueHeads === null || heads === 0 || rows % (heads + 2 * keyValueHeads) !== 0) return null;
+  const label = (group: number) => {
+    if (group < heads) return `Q head ${group}`;
+    const isKey = group < heads + keyValueHeads;
+    return isKey ? `K head ${group - heads}` : `V head ${group - heads - keyValueHeads}`;
+  };
+  return { size: rows / (heads + 2 * keyValueHeads), name: "Q, K and V head", part: "dim", label };
 }
 
 /** Returns a number that is the same in all layers. */
