@@ -287,8 +287,9 @@ function Damage({ model }: { model: Model }) {
 
 /** Says how much of a damaged file is shown. */
 function extent(model: Model): string {
+  const tensors = model.tensor_count ?? 0;
   if (!model.header_complete)
-    return `It ends within its header: only the ${plural(model.tensor_count ?? 0, "tensor")} and the keys before the end are shown.`;
+    return `It ends within its header: only the keys ${tensors > 0 ? `and ${plural(tensors, "tensor")} ` : ""}before the end are shown.`;
   if (model.truncated)
     return "Its header is intact, so metadata, tokenizer and graph are complete; tensors whose data is missing are marked.";
   return "Everything that can be read is shown; damaged keys and tensors are marked.";

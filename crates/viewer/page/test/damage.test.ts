@@ -47,10 +47,7 @@ test("a file that ends within its header shows what is complete", async (context
   // The tokenizer and the graph are not complete.
   const { page, faults } = await open(browser, server.base, "desktop", "light", [422]);
   await visit(page, server.base);
-  assert.match(
-    await page.locator(".notice").innerText(),
-    /ends within its header: only the 0 tensors and the keys before/,
-  );
+  assert.match(await page.locator(".notice").innerText(), /ends within its header: only the keys before the end/);
   await accessible(page, "a truncated header");
   await visit(page, `${server.base}#/0/metadata`);
   assert.match(await page.locator(".keys").innerText(), /general\.architecture\s+"llama"/);

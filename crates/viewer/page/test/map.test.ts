@@ -49,7 +49,8 @@ test("layers of encoder and decoder have columns of their own", () => {
       "token_embd.weight",
     ].map((name, n) => tensor(n, name)),
   );
-  assert.deepEqual(columns, ["", "decoder 0", "decoder 2", "decoder 10", "encoder 0"]);
+  const names = columns.map(({ part, layer }) => `${part} ${layer}`);
+  assert.deepEqual(names, [" null", "decoder 0", "decoder 2", "decoder 10", "encoder 0"]);
   assert.deepEqual(rows, ["attn_q", "x"]);
   assert.equal(cells.length, 5);
   assert.equal(partOf(tensor(0, "enc.blk.0.attn_q.weight")), "encoder");

@@ -46,7 +46,7 @@ pub fn map(request: &Request) -> ApiResult {
             "version": gguf.map(|gguf| gguf.header().version()),
             "order": order,
             "alignment": gguf.map(|gguf| gguf.header().alignment().get()),
-            "data_start": gguf.map(|gguf| gguf.data_start()),
+            "data_start": gguf.filter(|gguf| gguf.header_complete()).map(|gguf| gguf.data_start()),
             "spans": spans,
         }))
     };

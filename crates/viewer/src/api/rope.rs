@@ -10,13 +10,15 @@ use serde_json::{Value as Json, json};
 use super::Request;
 use crate::response::{ApiResult, Response};
 
-/// `GET rope`.
+/// `GET rope`. A model without a computation graph has none that are known.
 pub fn rope(request: &Request) -> ApiResult {
-    let graph = model_graph(request.model.model()?, GraphSource::Auto)?;
-    let raw = graph.raw();
-    let programs = raw.encoder.iter().chain([&raw.main]);
-    let projections = programs.flat_map(|program| projections(raw, program)).collect::<Json>();
-    Ok(Response::Json(json!({ "projections": projections })))
+    let graph = model_graph(request.model.model()?, GraphSource::Auto).ok();
+    let raw = graph.as_ref().map(|graph| graph.raw());
+    let found = raw.into_iter().flat_map(|raw| {
+        let programs = raw.encoder.iter().chain([&raw.main]);
+        programs.flat_map(|program| projections(raw, program))
+    });
+    Ok(Response::Json(json!({ "projections": found.collect::<Json>() })))
 }
 
 /// Rows of a matrix whose products a value has.

@@ -15,11 +15,13 @@ import { isDark, scheme } from "../ui/theme";
 import { bits } from "../ui/type-colour";
 import { param, type ViewProps } from "../ui/view";
 import { useWidth } from "../ui/width";
-import { type Colouring, drawMap, type Layout, sizeOf } from "./draw";
+import { type Colouring, drawMap, labelHeight, type Layout, sizeOf } from "./draw";
 import { type Grid, gridOf } from "./grid";
 import { Thumbnails } from "./thumbnails";
 
 const [MIN_CELL, MAX_CELL] = [4, 200];
+/** Height of cells that are narrower, and the least height of all if there are many rows. */
+const [NARROW_HEIGHT, MIN_HEIGHT] = [36, 20];
 /** Most pixels of a side of a canvas. */
 const MAX_SIDE = 16_000;
 /** Pixels of the poster. */
@@ -60,10 +62,14 @@ function Picture({ model, tensors, summary }: { model: Model; tensors: Tensor[];
     if (colouring === "weights") thumbnails.request(ordered.map(({ tensor }) => tensor));
   }, [thumbnails, grid, colouring]);
   const mapping = useMemo(() => mappingOf(isDark()), [edition]);
-  const labels = { left: Math.min(170, Math.max(70, width * 0.16)), top: 20 };
+  const labels = { left: Math.min(170, Math.max(70, width * 0.16)), top: labelHeight(grid) };
   const fitted = Math.max(MIN_CELL, Math.min(64, (width - labels.left - 2) / grid.columns.length));
-  const longest = Math.max(grid.columns.length, grid.rows.length);
-  const cell = Math.min(MAX_CELL, (MAX_SIDE - 200) / longest, Math.max(MIN_CELL, fitted * zoom.value));
+  // Cells are squares, unless many layers make them low, or many kinds of tensors need more than the window.
+  const room = (innerHeight * 0.76 - labels.top) / Math.max(1, grid.rows.length);
+  const fittedHeight = Math.min(Math.max(fitted, NARROW_HEIGHT), Math.max(MIN_HEIGHT, room));
+  const scaled = (fitted: number, count: number) =>
+    Math.min(MAX_CELL, (MAX_SIDE - 200) / count, Math.max(MIN_CELL, fitted * zoom.value));
+  const cell = { width: scaled(fitted, grid.columns.length), height: scaled(fittedHeight, grid.rows.length) };
   const layout: Layout = { cell, ...labels };
   const size = sizeOf(grid, layout);
   useEffect(() => {
@@ -74,7 +80,7 @@ function Picture({ model, tensors, summary }: { model: Model; tensors: Tensor[];
     canvas.current.height = Math.round(size.height * density);
     context.setTransform(density, 0, 0, density, 0, 0);
     drawMap(context, grid, layout, colouring, thumbnails, mapping, variable(), active.value);
-  }, [grid, cell, width, colouring, loaded, mapping, active.value]);
+  }, [grid, cell.width, cell.height, width, colouring, loaded, mapping, active.value]);
   useEffect(() => {
     const found = canvas.current;
     const wheel = (event: WheelEvent) => {
@@ -89,8 +95,8 @@ function Picture({ model, tensors, summary }: { model: Model; tensors: Tensor[];
     zoom.value = Math.min(MAX_CELL / fitted, Math.max(0.25, to));
   }
   function cellAt(event: PointerEvent | MouseEvent): number | null {
-    const column = Math.floor((event.offsetX - labels.left) / cell);
-    const row = Math.floor((event.offsetY - labels.top) / cell);
+    const column = Math.floor((event.offsetX - labels.left) / cell.width);
+    const row = Math.floor((event.offsetY - labels.top) / cell.height);
     const index = grid.cells.findIndex((entry) => entry.column === column && entry.row === row);
     return index < 0 ? null : index;
   }
@@ -165,7 +171,7 @@ function Picture({ model, tensors, summary }: { model: Model; tensors: Tensor[];
       </div>
       <figcaption class="faint">
         {colouring === "weights"
-          ? "Each square shows the weights of a tensor, with its own contrast: negative weights are blue, positive ones red."
+          ? "Each cell shows the weights of a tensor, with its own contrast: negative weights are blue, positive ones red."
           : "Colors are bits per weight, from warm (few) to cool (many)."}
       </figcaption>
     </figure>
@@ -225,12 +231,12 @@ function savePoster(
   ].filter(Boolean);
   context.fillText(facts.join("  ·  "), 140, 300, POSTER.width - 280);
   const room = { width: POSTER.width - 280, height: POSTER.height - 480 };
-  const labels = { left: 170, top: 20 };
+  const labels = { left: 170, top: labelHeight(grid) };
   // The map is laid out at half size, so that its labels are legible.
-  const cell = Math.min(
-    (room.width / 2 - labels.left) / grid.columns.length,
-    (room.height / 2 - labels.top) / grid.rows.length,
-  );
+  const width = (room.width / 2 - labels.left) / grid.columns.length;
+  const height = (room.height / 2 - labels.top) / grid.rows.length;
+  // Cells are at most three times as high as wide.
+  const cell = { width: Math.min(width, height), height: Math.min(height, 3 * width) };
   const layer = document.createElement("canvas");
   const size = sizeOf(grid, { cell, ...labels });
   [layer.width, layer.height] = [Math.ceil(size.width * 2), Math.ceil(size.height * 2)];

@@ -44,8 +44,8 @@ export function Overview({ model }: ViewProps) {
       {drawn.value ? (
         <>
           <Findings model={model} />
-          {model.readable && <Sizes model={model} />}
-          {summary.value?.context_length && (
+          {model.tensor_count !== null && model.tensor_count > 0 && <Sizes model={model} />}
+          {model.header_complete && summary.value?.context_length && (
             <MemoryEstimate model={model} summary={summary.value} trained={summary.value.context_length} />
           )}
         </>

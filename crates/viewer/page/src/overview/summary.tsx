@@ -12,7 +12,8 @@ import { isTerm } from "../ui/terms";
 export function SummaryFacts({ summary, model }: { summary: Summary; model: Model }) {
   const isAdapter = summary.kind === "adapter";
   const adapter = useAdapter(model, isAdapter);
-  const facts = [...adapter, ...architecture(summary), ...tokenizer(summary, model), ...origin(summary)];
+  const projector = useProjector(model, summary.kind === "mmproj");
+  const facts = [...adapter, ...architecture(summary), ...projector, ...tokenizer(summary, model), ...origin(summary)];
   return (
     <section aria-label="Summary">
       <dl class="cards">
@@ -73,6 +74,35 @@ function useAdapter(model: Model, isAdapter: boolean): Fact[] {
   return facts;
 }
 
+/** Returns what a multimodal projector encodes: images or audio. */
+function useProjector(model: Model, isProjector: boolean): Fact[] {
+  const keys = useDocument<Keys>(isProjector ? address(["models", model.id, "keys"], { limit: 200 }) : null);
+  if (!keys.value) return [];
+  const value = (name: string) => keys.value?.keys.find((key) => key.name === `clip.${name}`)?.value ?? null;
+  const facts: Fact[] = [];
+  for (const input of ["vision", "audio"]) {
+    const part = (name: string) => value(`${input}.${name}`);
+    const layers = part("block_count");
+    if (typeof layers !== "number" && value(`has_${input}_encoder`) !== true) continue;
+    const parts = [
+      typeof layers === "number" && plural(layers, "layer"),
+      part("embedding_length") !== null && `embedding length ${String(part("embedding_length"))}`,
+      part("attention.head_count") !== null && `${String(part("attention.head_count"))} heads`,
+      part("image_size") !== null && `images of ${String(part("image_size"))} × ${String(part("image_size"))} pixels`,
+      part("patch_size") !== null && `patches of ${String(part("patch_size"))} × ${String(part("patch_size"))}`,
+      part("num_mel_bins") !== null && `${String(part("num_mel_bins"))} mel bins`,
+    ];
+    facts.push([`${input} encoder`, parts.filter(Boolean).join(", ") || "yes"]);
+    const projector = part("projector_type") ?? value("projector_type");
+    if (projector !== null) facts.push(["projector", String(projector)]);
+    if (part("projection_dim") !== null) facts.push(["projection dim", String(part("projection_dim"))]);
+  }
+  return facts;
+}
+
+/** Architectures of models that propose tokens for another model. */
+const DRAFTS = /^(eagle3|dflash)/;
+
 function Card({ name, value, about }: { name: string; value: string; about: string }) {
   return (
     <div class="card">
@@ -98,7 +128,13 @@ function architecture(summary: Summary): Fact[] {
       `feed-forward length ${list(summary.feed_forward_length)}`,
   ].filter(Boolean);
   facts.push(["architecture", `${summary.architecture ?? "unknown"}${parts.length ? `: ${parts.join(", ")}` : ""}`]);
-  if (summary.kind !== null && summary.kind !== "model") facts.unshift(["kind", summary.kind]);
+  if (summary.kind !== null && summary.kind !== "model")
+    facts.unshift([
+      "kind",
+      summary.kind === "mmproj" ? "mmproj: encoder and projector of a multimodal model" : summary.kind,
+    ]);
+  if (DRAFTS.test(summary.architecture ?? ""))
+    facts.unshift(["kind", "draft model for speculative decoding: it runs with its target model"]);
   const heads = list(summary.head_count);
   // Models without attention, such as Mamba, have 0 heads.
   if (heads !== null && heads !== "0") {

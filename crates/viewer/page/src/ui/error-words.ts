@@ -22,12 +22,14 @@ const HELP: Record<string, string | null> = {
   "template-render": "Correct the marked line of the template, or change the messages.",
   "template-refused": "The template refuses this conversation: change the messages.",
   "template-limit": "The template takes too long or writes too much: correct it, or shorten the messages.",
+  "architecture-unknown": "Only the graph is missing: metadata, tensors and map show the whole file.",
   page: "Reload the page.",
 };
 
 /** Messages by error code that replace those of the server. */
 const MESSAGE: Record<string, string> = {
   "server-gone": "The server has stopped or cannot be reached.",
+  "architecture-unknown": "There is no computation graph of this architecture.",
 };
 
 /** Returns the message and the help of an error. */
