@@ -51,7 +51,7 @@ const VERSION: &str = env!("GGUF_VERSION");
 
 /// Convert, quantize, inspect and check GGUF model files.
 #[derive(Parser)]
-#[command(name = "gguf", version = VERSION, disable_help_subcommand = true)]
+#[command(name = "gguf", bin_name = "gguf", version = VERSION, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use gguf::NameShard;
 use gguf_store::digest::hex;
-use gguf_store::{Progress, Source};
+use gguf_store::{Progress, Source, is_same_file};
 use sha2::{Digest, Sha256};
 
 use crate::client::Client;
@@ -183,23 +183,18 @@ impl HubCache {
     pub fn remove(&self, files: &[StoredFile]) -> Result<u64, Error> {
         let mut freed = 0;
         for stored in files {
-            let blob = fs::canonicalize(&stored.path).ok();
+            let is_stored = |path: &Path| is_same_file(path, &stored.path);
+            let blobs = self.folder(&stored.repository).join("blobs");
+            let blob =
+                entries(&blobs).iter().map(|name| blobs.join(name)).find(|blob| is_stored(blob));
+            let others = self.files();
+            let is_used =
+                others.iter().any(|other| other.path != stored.path && is_stored(&other.path));
             let failed = |fault| gguf::Error::environment("remove", &stored.path, fault);
             fs::remove_file(&stored.path).map_err(failed)?;
-            let others = self.files();
-            let is_used = |blob: &PathBuf| {
-                others
-                    .iter()
-                    .any(|other| fs::canonicalize(&other.path).is_ok_and(|path| path == *blob))
-            };
-            match blob.filter(|blob| *blob != stored.path) {
-                Some(blob) if blob.starts_with(self.folder(&stored.repository)) => {
-                    if !is_used(&blob) {
-                        fs::remove_file(&blob).map_err(failed)?;
-                        freed += stored.bytes;
-                    }
-                }
-                _ => freed += stored.bytes,
+            if !is_used {
+                blob.map_or(Ok(()), fs::remove_file).map_err(failed)?;
+                freed += stored.bytes;
             }
         }
         Ok(freed)
@@ -317,7 +312,7 @@ pub(crate) fn download(
     Ok(())
 }
 
-/// Makes a link in a snapshot; a second name of the file where there are no links.
+/// Makes a link in a snapshot; a second name of the file where there are no links, or its only name.
 fn link(blob: &Path, path: &Path, name: &str) -> Result<(), Error> {
     create_parent(path)?;
     let failed = |fault| gguf::Error::environment("link", path, fault);
@@ -333,7 +328,7 @@ fn link(blob: &Path, path: &Path, name: &str) -> Result<(), Error> {
     #[cfg(not(unix))]
     let _ = name;
     #[cfg(not(unix))]
-    fs::hard_link(blob, path).or_else(|_| fs::copy(blob, path).map(drop)).map_err(failed)?;
+    fs::hard_link(blob, path).or_else(|_| fs::rename(blob, path)).map_err(failed)?;
     Ok(())
 }
 

@@ -180,7 +180,10 @@ mod tests {
             ("model.gguf", Location::Path("model.gguf".into())),
             ("C:\\models\\a.gguf", Location::Path("C:\\models\\a.gguf".into())),
             ("odd dir://x", Location::Path("odd dir://x".into())),
+            #[cfg(unix)]
             ("file:///a/b.gguf", Location::Path("/a/b.gguf".into())),
+            #[cfg(windows)]
+            ("file:///C:/a/b.gguf", Location::Path("C:\\a\\b.gguf".into())),
             ("hf:org/repo", hub("org/repo", None, "main")),
             ("hf:org/repo:Q4_K_M", hub("org/repo", Some("Q4_K_M"), "main")),
             ("hf:o/r:sub/a.gguf@refs/pr/1", hub("o/r", Some("sub/a.gguf"), "refs/pr/1")),

@@ -52,6 +52,11 @@ impl FileId {
     }
 }
 
+/// Whether two paths lead to one file, which may have several names; `false` if one of them leads nowhere.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((FileId::at(a), FileId::at(b)), (Ok(a), Ok(b)) if a == b)
+}
+
 #[cfg(unix)]
 impl From<&std::fs::Metadata> for FileId {
     fn from(metadata: &std::fs::Metadata) -> Self {
@@ -73,6 +78,7 @@ mod tests {
         let file = File::open(&a).unwrap();
         assert!(FileId::is_at(&file, &a) && FileId::is_at(&file, &b));
         assert_eq!(FileId::at(&b).unwrap(), FileId::of(&file).unwrap());
+        assert!(is_same_file(&a, &b) && !is_same_file(&a, dir.path()) && !is_same_file(&c, &c));
         assert_eq!(FileId::at(dir.path()).unwrap().device, FileId::of(&file).unwrap().device);
         std::fs::rename(&a, &c).unwrap();
         std::fs::write(&a, b"file").unwrap();

@@ -47,6 +47,7 @@ mod source;
 mod text;
 
 pub use fetch::fetch_header;
+pub use file_id::is_same_file;
 pub use model::{Model, ModelFile, ModelTensor};
 pub use output::{
     AtomicFile, ClosedOutput, Existing, Output, OutputLayout, Overwrite, RemoteOutput, RemoteStore,

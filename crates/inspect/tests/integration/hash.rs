@@ -57,7 +57,7 @@ fn a_manifest_finds_the_tensor_that_changed() {
             let found = manifest.check(&entry);
             tally.add(found);
             if found == Match::Mismatch {
-                wrong.push(entry.name.rsplit('/').next().unwrap().to_owned());
+                wrong.push(entry.name.rsplit(['/', '\\']).next().unwrap().to_owned());
             }
         }
         wrong.dedup();

@@ -63,7 +63,7 @@ fn models_are_downloaded_once() {
     // The layout of huggingface_hub.
     assert_eq!(fs::read_to_string(folder.join("refs/main")).unwrap(), COMMIT);
     let blob = folder.join("blobs").join(sha256(&file(1)));
-    assert_eq!(fs::canonicalize(&path).unwrap(), fs::canonicalize(blob).unwrap());
+    assert!(gguf_store::is_same_file(&path, &blob));
     #[cfg(unix)]
     assert!(fs::read_link(&nested).unwrap().to_str().unwrap().starts_with("../../../blobs/"));
     // The second time only the revision is asked for.

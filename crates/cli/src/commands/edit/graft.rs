@@ -3,7 +3,7 @@
 use regex::Regex;
 
 /// Splits at the last colon that is not part of the regex syntax: of a group (`(?:...)`, `(?i:...)`), a class
-/// (`[[:alpha:]]`, `\p{sc:Latin}`) or an escape (`\:`).
+/// (`[[:alpha:]]`, `\p{sc:Latin}`) or an escape (`\:`); nor of a drive (`C:\`).
 ///
 /// # Errors
 ///
@@ -32,7 +32,10 @@ fn is_syntax(text: &str, at: usize) -> bool {
         let name = before[..brace].ends_with("\\p") || before[..brace].ends_with("\\P");
         name && !before[brace..].contains('}')
     });
-    group || class || property || before.ends_with('\\')
+    let drive = before.len() == 1
+        && before.starts_with(|c: char| c.is_ascii_alphabetic())
+        && after.starts_with(['\\', '/']);
+    group || class || property || drive || before.ends_with('\\')
 }
 
 #[cfg(test)]
@@ -56,7 +59,7 @@ mod tests {
             let (found, regex) = parse(text).unwrap();
             assert_eq!((found.as_str(), regex.as_str()), (model, pattern), "{text}");
         }
-        for wrong in ["m.gguf", "(?:a)", ":a", "m.gguf:", ""] {
+        for wrong in ["m.gguf", "(?:a)", ":a", "m.gguf:", "", r"C:\models\m.gguf"] {
             assert_eq!(parse(wrong).unwrap_err(), "expected MODEL:REGEX", "{wrong}");
         }
         assert!(parse("m.gguf:(a").unwrap_err().ends_with("use --graft-from MODEL REGEX"));

@@ -37,7 +37,7 @@ fn all_models_of_a_directory_are_checked() {
     let dir = Dir::new();
     let (f16, folder) = (dir.f16(), dir.path("models"));
     fs::create_dir(&folder).unwrap();
-    let within = |name: &str| format!("{folder}/{name}");
+    let within = |name: &str| Path::new(&folder).join(name).display().to_string();
     fs::copy(&f16, within("a.gguf")).unwrap();
     fs::write(within("b.gguf"), "no model").unwrap();
     fs::write(within("notes.txt"), "no model").unwrap();

@@ -193,7 +193,8 @@ fn long_texts_are_rendered() {
 #[test]
 fn invalid_templates_are_not_written() {
     let dir = Dir::new();
-    let (good, bad) = (dir.path("good.jinja"), dir.path("bad.jinja"));
+    let [good, bad, long] = ["good.jinja", "bad.jinja", "long.jinja"].map(|name| dir.path(name));
+    fs::write(&long, "(".repeat(70_000)).unwrap();
     fs::write(&good, "{{ messages }}").unwrap();
     fs::write(&bad, "{{ messages }}\n{% for m in %}").unwrap();
     let model = model_with(&dir, "old");
@@ -216,7 +217,7 @@ fn invalid_templates_are_not_written() {
         ),
         ("--set-file", set_file(key), format!("{bad} is not a valid chat template: line 2: ")),
         ("--set-file", set_file(&named), format!("{bad} is not a valid chat template: line 2: ")),
-        ("--set", format!("{key}={}", "(".repeat(70_000)), "more than 64 KB of source".into()),
+        ("--set-file", format!("{key}={long}"), "more than 64 KB of source".into()),
     ] {
         for target in [&[][..], &["-o", &dir.path("other.gguf")], &["--dry-run"]] {
             fails(&[&["edit", &model, option, &value][..], target].concat(), 2, &[&message]);

@@ -37,7 +37,7 @@ fn unsafe_code_is_listed_with_its_justification() {
         let source = fs::read_to_string(&path).unwrap();
         let count = uses(&source);
         let allowed = source.contains(concat!("allow(unsafe", "_code)"));
-        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
         assert!(
             source.matches("// SAFETY:").count() >= count,
             "{name}: every use of unsafe code needs a SAFETY comment"

@@ -52,6 +52,8 @@ fn provenance_records_every_relevant_flag() {
     let convert = ["convert", MODEL, "--provenance", "-o", &result];
     succeeds(&[&convert[..], flags.as_flattened()].concat());
     let shown = json(&succeeds(&["inspect", &result, "--json"]));
+    // A shell would drop the backslashes of Windows.
+    let imatrix = if cfg!(windows) { format!("'{imatrix}'") } else { imatrix.clone() };
     let settings = [
         r"--outtype Q4_K_M --model-name 'it'\''s mine'",
         &format!("--imatrix {imatrix} --reserve 4096"),

@@ -74,7 +74,8 @@ impl Linked {
 #[test]
 fn links_replace_nothing_but_links_to_gguf() {
     let dir = Dir::new();
-    let (into, quantize) = (dir.path(""), dir.path("llama-quantize"));
+    let program = |name: &str| dir.path(&format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let (into, quantize) = (dir.path(""), program("llama-quantize"));
     let result = succeeds(&["links", &into]);
     assert_eq!(result.lines().count(), 20, "{result}");
     assert!(result.lines().all(|line| line.starts_with("created ")), "{result}");
@@ -98,14 +99,14 @@ fn links_replace_nothing_but_links_to_gguf() {
     }
     std::fs::remove_file(&quantize).unwrap();
     std::fs::write(&quantize, "mine").unwrap();
-    std::fs::remove_file(dir.path("gguf-dump")).unwrap();
+    std::fs::remove_file(program("gguf-dump")).unwrap();
     fails(&["links", &into], 2, &["llama-quantize", "not a link to gguf"]);
     assert_eq!(std::fs::read(&quantize).unwrap(), b"mine");
-    assert!(!Path::new(&dir.path("gguf-dump")).exists());
+    assert!(!Path::new(&program("gguf-dump")).exists());
     // A missing directory is created; a file is refused.
     succeeds(&["links", &dir.path("new/bin")]);
-    assert!(Path::new(&dir.path("new/bin/llama-bench")).exists());
-    fails(&["links", &dir.path("llama-quantize")], 3, &["cannot create", "llama-quantize"]);
+    assert!(Path::new(&program("new/bin/llama-bench")).exists());
+    fails(&["links", &quantize], 3, &["cannot create", "llama-quantize"]);
 }
 
 #[test]
