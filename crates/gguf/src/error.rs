@@ -165,7 +165,10 @@ fn reason(action: &str, source: &io::Error) -> Cow<'static, str> {
         io::ErrorKind::StorageFull => "the disk is full",
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
         io::ErrorKind::InvalidFilename => "the name is too long or not allowed",
-        _ => return source.to_string().into(),
+        _ => {
+            let text = source.to_string();
+            return text.split(" (os error").next().unwrap_or_default().to_owned().into();
+        }
     };
     words.into()
 }

@@ -314,9 +314,13 @@ fn described(error: &ureq::Error) -> String {
 const NO_HOST: &str =
     "the name of the server is not known: check the network connection and the name";
 
-/// Whether the name of the host could not be resolved. Only the text of the error says it.
+/// Whether the name of the host could not be resolved: a code of Windows Sockets (`WSAHOST_NOT_FOUND` to `WSANO_DATA`);
+/// elsewhere only the text of the error says it.
 fn is_lookup(error: &std::io::Error) -> bool {
-    error.to_string().contains("failed to lookup address")
+    match error.raw_os_error() {
+        Some(code) if cfg!(windows) => (11_001..=11_004).contains(&code),
+        _ => error.to_string().contains("failed to lookup address"),
+    }
 }
 
 /// A response body that counts its bytes.
