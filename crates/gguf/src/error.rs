@@ -208,6 +208,12 @@ mod tests {
             said("open", io::Error::other("the cable is cut")),
             "cannot open a/b: the cable is cut"
         );
+        // Descriptions of the system come without their number.
+        #[cfg(unix)]
+        assert_eq!(
+            said("read", io::Error::from_raw_os_error(5)),
+            "cannot read a/b: Input/output error"
+        );
         #[cfg(windows)]
         for code in [32, 33, 1224] {
             let text = said("rename to", io::Error::from_raw_os_error(code));
