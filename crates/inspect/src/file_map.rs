@@ -32,7 +32,7 @@ pub enum RegionKind {
     Gap,
     /// Bytes after the last tensor.
     Beyond,
-    /// What follows the last complete entry of a truncated header, or the whole file if the header is invalid.
+    /// The rest of a truncated header after its last complete entry, or the whole file if the header is invalid.
     Unreadable,
 }
 
