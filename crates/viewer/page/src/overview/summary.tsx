@@ -50,12 +50,18 @@ export function SummaryFacts({ summary, model }: { summary: Summary; model: Mode
   );
 }
 
+/** Returns a function that looks up the value of a key, null if it is missing; null while the keys are loaded. */
+function useValues(model: Model, isWanted: boolean): ((name: string) => Keys["keys"][number]["value"]) | null {
+  const keys = useDocument<Keys>(isWanted ? address(["models", model.id, "keys"], { limit: 200 }) : null);
+  const list = keys.value?.keys;
+  return list ? (name) => list.find((key) => key.name === name)?.value ?? null : null;
+}
+
 /** Returns what an adapter is: its rank and alpha, and the model that it changes. */
 function useAdapter(model: Model, isAdapter: boolean): Fact[] {
-  const keys = useDocument<Keys>(isAdapter ? address(["models", model.id, "keys"], { limit: 200 }) : null);
+  const value = useValues(model, isAdapter);
   const tensors = useDocument<{ tensors: Tensor[] }>(isAdapter ? `models/${model.id}/tensors` : null);
-  if (!keys.value || !tensors.value) return [];
-  const value = (name: string) => keys.value?.keys.find((key) => key.name === name)?.value ?? null;
+  if (!value || !tensors.value) return [];
   const halves = tensors.value.tensors.filter(({ name }) => name.endsWith(".lora_a"));
   const ranks = [...new Set(halves.map(({ shape }) => shape[1] ?? 1))].sort((a, b) => a - b);
   const alpha = value("adapter.lora.alpha");
@@ -76,14 +82,13 @@ function useAdapter(model: Model, isAdapter: boolean): Fact[] {
 
 /** Returns what a multimodal projector encodes: images or audio. */
 function useProjector(model: Model, isProjector: boolean): Fact[] {
-  const keys = useDocument<Keys>(isProjector ? address(["models", model.id, "keys"], { limit: 200 }) : null);
-  if (!keys.value) return [];
-  const value = (name: string) => keys.value?.keys.find((key) => key.name === `clip.${name}`)?.value ?? null;
+  const value = useValues(model, isProjector);
+  if (!value) return [];
   const facts: Fact[] = [];
   for (const input of ["vision", "audio"]) {
-    const part = (name: string) => value(`${input}.${name}`);
+    const part = (name: string) => value(`clip.${input}.${name}`);
     const layers = part("block_count");
-    if (typeof layers !== "number" && value(`has_${input}_encoder`) !== true) continue;
+    if (typeof layers !== "number" && value(`clip.has_${input}_encoder`) !== true) continue;
     const parts = [
       typeof layers === "number" && plural(layers, "layer"),
       part("embedding_length") !== null && `embedding length ${String(part("embedding_length"))}`,
@@ -93,7 +98,7 @@ function useProjector(model: Model, isProjector: boolean): Fact[] {
       part("num_mel_bins") !== null && `${String(part("num_mel_bins"))} mel bins`,
     ];
     facts.push([`${input} encoder`, parts.filter(Boolean).join(", ") || "yes"]);
-    const projector = part("projector_type") ?? value("projector_type");
+    const projector = part("projector_type") ?? value("clip.projector_type");
     if (projector !== null) facts.push(["projector", String(projector)]);
     if (part("projection_dim") !== null) facts.push(["projection dim", String(part("projection_dim"))]);
   }
