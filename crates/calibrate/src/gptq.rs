@@ -2,7 +2,7 @@
 //! descent.
 
 use gguf_quant::{Codec, CodecError};
-use pulp::Simd;
+use pulp::{Simd, WithSimd};
 
 use crate::cholesky::CholeskyFactor;
 use crate::codebook::Metric;
@@ -79,8 +79,24 @@ pub(crate) fn round_block<S: Simd>(
     codec.encode_rows(&desired, Some(weights), &mut bytes)?;
     let blocks = bytes.chunks_exact(tile.grid.bytes);
     tile.params.push(blocks.map(|block| tile.grid.unpack_scales(block)).collect());
-    round_columns(tile, block, &propagated);
+    tile.simd.vectorize(RoundColumns { tile, block, propagated: &propagated });
     Ok(())
+}
+
+/// [`round_columns`], compiled as one function.
+struct RoundColumns<'r, 't, S> {
+    tile: &'r mut Tile<'t, S>,
+    block: usize,
+    propagated: &'r [Lanes],
+}
+
+impl<S: Simd> WithSimd for RoundColumns<'_, '_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<Same: Simd>(self, _: Same) {
+        round_columns(self.tile, self.block, self.propagated);
+    }
 }
 
 /// Rounds column by column and propagates the error of each to the later columns.
@@ -137,9 +153,26 @@ pub(crate) fn refine_block<S: Simd>(tile: &mut Tile<'_, S>, block: usize) {
     let mut slope = vec![[0.0; ROWS]; len];
     let matrix = (&tile.objective.matrix[..], n);
     matmul(tile.simd, matrix, block * len..(block + 1) * len, 0..n, &tile.e, &mut slope);
-    sweep(tile, block, &mut slope);
+    let simd = tile.simd;
+    simd.vectorize(Sweep { tile: &mut *tile, block, slope: &mut slope });
     scales::fit(tile, block, &mut slope);
-    sweep(tile, block, &mut slope);
+    simd.vectorize(Sweep { tile, block, slope: &mut slope });
+}
+
+/// [`sweep`], compiled as one function: inlined twice, the two would take several times as long to compile.
+struct Sweep<'s, 't, S> {
+    tile: &'s mut Tile<'t, S>,
+    block: usize,
+    slope: &'s mut [Lanes],
+}
+
+impl<S: Simd> WithSimd for Sweep<'_, '_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<Same: Simd>(self, _: Same) {
+        sweep(self.tile, self.block, self.slope);
+    }
 }
 
 /// Coordinate descent over the values of a block. `slope` is half of the error's negative

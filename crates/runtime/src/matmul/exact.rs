@@ -8,7 +8,7 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::floats::{Floats, Visitor, decode, dispatch, visit};
+use super::floats::{Floats, Visitor, decode, decode_blocks, dispatch, visit};
 use crate::columns::columns;
 use crate::matrix::Matrix;
 use crate::scratch::Scratch;
@@ -41,13 +41,12 @@ pub(crate) fn matmul(watch: &Watch<'_>, matrix: &Matrix, first: usize, x: &Value
     if tokens == 0 {
         return;
     }
-    let ty = matrix.codec.tensor_type();
     let few = tokens <= FEW;
     let rows = if few { (TASK / matrix.row_len).max(1).next_multiple_of(ROWS) } else { TILE };
     if tokens == 1 {
         let tasks = out.data.par_chunks_mut(rows).enumerate();
         tasks.filter(|_| !watch.cancelled()).for_each(|(task, out)| {
-            dispatch(ty, Rows { matrix, first: first + task * rows, x, out });
+            dispatch(Rows { matrix, first: first + task * rows, x, out });
         });
         return;
     }
@@ -63,13 +62,13 @@ pub(crate) fn matmul(watch: &Watch<'_>, matrix: &Matrix, first: usize, x: &Value
         let (first, len) = (first + task * rows, out.len());
         let mut result = Scratch::new(len * tokens);
         if few {
-            dispatch(ty, Rows { matrix, first, x, out: &mut result });
+            dispatch(Rows { matrix, first, x, out: &mut result });
             for token in 0..tokens {
                 let column = result.iter().skip(token).step_by(tokens);
                 out.row(token).iter_mut().zip(column).for_each(|(out, result)| *out = *result);
             }
         } else {
-            dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, out: &mut result });
+            dispatch(Tile { matrix, first, x: by_pieces, tokens, out: &mut result });
             out.write(&result);
         }
     });
@@ -138,7 +137,7 @@ impl WithSimd for Rows<'_> {
 impl Rows<'_> {
     #[inline(always)]
     fn multiply<S: Simd, const T: usize>(self, simd: S) {
-        visit(self.matrix.codec.tensor_type(), OfTokens::<S, T> { simd, rows: self });
+        visit::<S>(self.matrix.codec.tensor_type(), OfTokens::<S, T> { simd, rows: self });
     }
 }
 
@@ -255,7 +254,7 @@ fn multiply_rows<S: Simd, const R: usize, const T: usize>(
     for start in (0..len).step_by(depth) {
         let width = depth.min(len - start);
         for (r, weights) in weights.chunks_exact_mut(depth).enumerate() {
-            decode(matrix, first + r, start, &mut weights[..width]);
+            decode_blocks(matrix, first + r, start, &mut weights[..width]);
         }
         let mut sums = [[simd.splat_f32s(0.0); T]; R];
         let mut of_rows: [(&[[f32; 16]], &[f32]); R] = [Default::default(); R];
@@ -342,7 +341,7 @@ impl WithSimd for Tile<'_> {
                 for r in 0..ROWS {
                     let row = ROWS * quarter + r;
                     if row < rows {
-                        decode(matrix, first + row, start, row_weights);
+                        decode::<S>(matrix, first + row, start, row_weights);
                     }
                     spread::<ROWS>(row_weights, r, weights);
                 }

@@ -1,20 +1,37 @@
 //! Dequantization of parts of rows.
 
+#[cfg(target_arch = "x86_64")]
+use std::any::TypeId;
+
 use gguf::TensorType;
 use gguf_quant::integers::f16_to_f32;
+#[cfg(not(target_arch = "x86_64"))]
+use pulp::Arch;
 #[cfg(target_arch = "x86_64")]
-use pulp::x86::V4;
-use pulp::{Arch, WithSimd};
+use pulp::Scalar;
+#[cfg(target_arch = "x86_64")]
+use pulp::x86::{V3, V4};
+use pulp::{Simd, WithSimd};
 
 use crate::matrix::Matrix;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::V3F16c;
 
 /// Dequantizes the weights of a row from column `first` on, as many as `out` holds: whole blocks. The conversion
-/// of unquantized floats is inlined into the caller, which is compiled for an instruction set.
+/// of unquantized floats is inlined into the caller, which is compiled for the instruction set `S`.
 #[inline(always)]
-pub(super) fn decode(matrix: &Matrix, row: usize, first: usize, out: &mut [f32]) {
-    visit(matrix.codec.tensor_type(), Decode { matrix, row, first, out });
+pub(super) fn decode<S: Simd>(matrix: &Matrix, row: usize, first: usize, out: &mut [f32]) {
+    visit::<S>(matrix.codec.tensor_type(), Decode { matrix, row, first, out });
+}
+
+/// [`decode`] for types that are no unquantized floats.
+pub(super) fn decode_blocks(matrix: &Matrix, row: usize, first: usize, out: &mut [f32]) {
+    let of_row = matrix.row_bytes / (matrix.row_len / matrix.block_len);
+    let start = first / matrix.block_len * of_row;
+    let len = out.len() / matrix.block_len * of_row;
+    let bytes = matrix.rows(row, 1).get(start..start + len).unwrap_or_default();
+    let decoded = matrix.codec.decode_row(bytes, out);
+    debug_assert!(decoded.is_ok(), "{}", matrix.name);
 }
 
 struct Decode<'d> {
@@ -43,12 +60,7 @@ impl Visitor for Decode<'_> {
     #[inline(always)]
     fn blocks(self) {
         let Self { matrix, row, first, out } = self;
-        let of_row = matrix.row_bytes / (matrix.row_len / matrix.block_len);
-        let start = first / matrix.block_len * of_row;
-        let len = out.len() / matrix.block_len * of_row;
-        let bytes = matrix.rows(row, 1).get(start..start + len).unwrap_or_default();
-        let decoded = matrix.codec.decode_row(bytes, out);
-        debug_assert!(decoded.is_ok(), "{}", matrix.name);
+        decode_blocks(matrix, row, first, out);
     }
 }
 
@@ -61,25 +73,32 @@ pub(super) trait Visitor {
     fn blocks(self);
 }
 
-/// Calls a visitor with the conversion of a type.
+/// Calls a visitor with the conversion of a type by the instruction set `S`.
 #[inline(always)]
-pub(super) fn visit(ty: TensorType, visitor: impl Visitor) {
+pub(super) fn visit<S: Simd>(ty: TensorType, visitor: impl Visitor) {
     match ty {
         TensorType::F32 => visitor.floats(Fp32),
         TensorType::BF16 => visitor.floats(Bf16),
         TensorType::F16 => {
             #[cfg(target_arch = "x86_64")]
-            if let Some(simd) = V4::try_new() {
+            if let (true, Some(simd)) = (is::<S, V4>(), V4::try_new()) {
                 return visitor.floats(simd);
             }
             #[cfg(target_arch = "x86_64")]
-            if let Some(simd) = V3F16c::try_new() {
+            if let (true, Some(simd)) = (is::<S, V3>(), V3F16c::try_new()) {
                 return visitor.floats(simd);
             }
             visitor.floats(Fp16);
         }
         _ => visitor.blocks(),
     }
+}
+
+/// Whether two instruction sets are the same, which the compiler knows.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn is<S: Simd, Other: Simd>() -> bool {
+    TypeId::of::<S>() == TypeId::of::<Other>()
 }
 
 /// Conversion of floats of `N` bytes.
@@ -170,17 +189,18 @@ impl Floats<2> for V4 {
     }
 }
 
-/// Calls a function on weights of a type with the best instruction set of the processor.
-pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
-    // Processors with AVX-512 convert FP16 too.
+/// Calls a function with the best instruction set of the processor that converts FP16.
+pub(super) fn dispatch<W: WithSimd>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    if ty == TensorType::F16
-        && V4::try_new().is_none()
-        && let Some(simd) = V3F16c::try_new()
     {
-        return simd.dispatch(work);
+        if let Some(simd) = V4::try_new() {
+            Simd::vectorize(simd, work)
+        } else if let Some(simd) = V3F16c::try_new() {
+            simd.dispatch(work)
+        } else {
+            Simd::vectorize(Scalar, work)
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = ty;
     Arch::new().dispatch(work)
 }

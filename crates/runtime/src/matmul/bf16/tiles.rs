@@ -1,5 +1,6 @@
 //! AMX: 32 rows of weights by 32 tokens, in four tiles of sums.
 
+use pulp::x86::V4;
 use pulp::{NullaryFnOnce, bytemuck, cast};
 use rayon::prelude::*;
 
@@ -172,7 +173,7 @@ fn unpack<const W: usize>(
         }
         return;
     }
-    decode(matrix, row, start, columns);
+    decode::<V4>(matrix, row, start, columns);
     for (columns, weights) in columns.chunks(STEP).zip(weights) {
         for (part, weights) in split::<W>(&step(columns)).iter().zip(weights) {
             weights[half][place] = *part;

@@ -2,6 +2,7 @@
 
 use gguf_quant::integers::{Block, ByteSimd, IntegerBlock, UnpackedBlock};
 use half::f16;
+use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 
 use super::ROWS;
@@ -16,31 +17,34 @@ const _: () = assert!(repack::ROWS == ROWS && repack::DEPTH == DEPTH);
 pub(super) const QUAD: usize = 4 * ROWS;
 
 /// Repacks rows; `None` if there is no memory for it.
-pub(super) fn pack<F: IntegerBlock, L: ByteSimd + Sync>(
-    lookup: L,
+pub(super) fn pack<F: IntegerBlock>(
+    simd: V3F16c,
     weights: &[u8],
     row_bytes: usize,
-    fill: impl Fn(&PackedFormat, &[u8], &mut [u8]) + Sync,
 ) -> Option<Packed> {
-    pack_strips(format::<F, L>(lookup, weights, row_bytes), weights, row_bytes, &fill)
+    let format = format::<F, _>(*simd, weights, row_bytes);
+    pack_strips(simd, format, weights, row_bytes, &|tile, weights, first, blocks| {
+        tile.unpack_by_call::<Unsigned<F>>(simd, weights, row_bytes, first, blocks);
+    })
 }
 
-/// Repacks the rows of one strip.
-type Fill<'f> = dyn Fn(&PackedFormat, &[u8], &mut [u8]) + Sync + 'f;
+/// Unpacks some blocks of rows from a block on.
+type UnpackBlocks<'u> = dyn Fn(&mut Tile, &[u8], usize, usize) + Sync + 'u;
 
-/// Repacks rows strip by strip. The parallel loop is compiled once for all types.
+/// Repacks rows strip by strip. Everything but `unpack` is compiled once for all types.
 fn pack_strips(
+    simd: V3F16c,
     format: PackedFormat,
     weights: &[u8],
     row_bytes: usize,
-    fill: &Fill<'_>,
+    unpack: &UnpackBlocks<'_>,
 ) -> Option<Packed> {
     let mut packed = Packed::new(format, weights.len().div_ceil(ROWS * row_bytes))?;
     let strip_bytes = packed.strip_bytes();
     let (format, data) = packed.parts_mut();
     let strips = data.par_chunks_exact_mut(strip_bytes);
     let strips = strips.zip(weights.par_chunks(ROWS * row_bytes));
-    strips.for_each(|(strip, weights)| fill(format, weights, strip));
+    strips.for_each(|(strip, weights)| fill(simd, format, weights, unpack, strip));
     Some(packed)
 }
 
@@ -103,32 +107,48 @@ fn find_levels<F: IntegerBlock, L: ByteSimd + Sync>(lookup: L, row: &[u8], found
 }
 
 /// Repacks the rows of a strip.
-#[inline(always)]
-pub(super) fn fill<F: IntegerBlock>(
+fn fill(
     simd: V3F16c,
     format: &PackedFormat,
     weights: &[u8],
+    unpack: &UnpackBlocks<'_>,
     strip: &mut [u8],
 ) {
-    let mut index: [u8; 256] = std::array::from_fn(
-        #[inline(always)]
-        |level| level as u8,
-    );
+    let mut index: [u8; 256] = std::array::from_fn(|level| level as u8);
     if format.bits <= 4 {
         for (i, level) in format.table.iter().enumerate().rev() {
             index[usize::from(*level)] = i as u8;
         }
     }
-    let row_bytes = format.width / F::LEN * F::BYTES;
     let mut tile = Box::new(Tile::EMPTY);
     let (mut first, mut rest) = (0, strip);
     for (columns, bytes) in format.pieces() {
-        let blocks = columns / F::LEN;
-        tile.unpack::<Unsigned<F>>(simd, weights, row_bytes, first, blocks);
+        let blocks = columns / format.len;
+        unpack(&mut tile, weights, first, blocks);
         first += blocks;
         let (piece, behind) = rest.split_at_mut(bytes);
-        put(format, &index, &tile, columns, piece);
+        simd.vectorize(Put { format, index: &index, tile: &tile, columns, piece });
         rest = behind;
+    }
+}
+
+/// A tile and the piece that it is written as.
+struct Put<'p> {
+    format: &'p PackedFormat,
+    /// Index of each level in the table.
+    index: &'p [u8; 256],
+    tile: &'p Tile,
+    columns: usize,
+    piece: &'p mut [u8],
+}
+
+impl NullaryFnOnce for Put<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { format, index, tile, columns, piece } = self;
+        put(format, index, tile, columns, piece);
     }
 }
 

@@ -1,8 +1,11 @@
 //! Tiles of weights: rows in SIMD lanes.
 
+#[cfg(target_arch = "x86_64")]
+use std::marker::PhantomData;
+
 use gguf_quant::integers::{Block, ByteSimd, IntegerBlock, UnpackedBlock};
 #[cfg(target_arch = "x86_64")]
-use pulp::cast;
+use pulp::{NullaryFnOnce, cast};
 
 use super::ROWS;
 #[cfg(target_arch = "x86_64")]
@@ -71,6 +74,28 @@ impl Tile {
                 }
             }
         }
+    }
+
+    /// [`Tile::unpack`] by a call of a function that is compiled for AVX2.
+    #[cfg(target_arch = "x86_64")]
+    pub fn unpack_by_call<F: IntegerBlock>(
+        &mut self,
+        simd: V3F16c,
+        weights: &[u8],
+        row_bytes: usize,
+        first: usize,
+        blocks: usize,
+    ) {
+        let tile = self;
+        simd.vectorize(Unpack::<F> {
+            simd,
+            tile,
+            weights,
+            row_bytes,
+            first,
+            blocks,
+            of: PhantomData,
+        });
     }
 
     /// Unpacks all levels to `narrow`, as `[k / SIDE][row][k % SIDE]`.
@@ -143,5 +168,28 @@ impl Tile {
                 }
             }
         }
+    }
+}
+
+/// Arguments of [`Tile::unpack`].
+#[cfg(target_arch = "x86_64")]
+struct Unpack<'u, F> {
+    simd: V3F16c,
+    tile: &'u mut Tile,
+    weights: &'u [u8],
+    row_bytes: usize,
+    first: usize,
+    blocks: usize,
+    of: PhantomData<fn() -> F>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<F: IntegerBlock> NullaryFnOnce for Unpack<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, tile, weights, row_bytes, first, blocks, .. } = self;
+        tile.unpack::<F>(simd, weights, row_bytes, first, blocks);
     }
 }

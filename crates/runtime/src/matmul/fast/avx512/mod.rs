@@ -11,14 +11,13 @@ use packed::Strips;
 use pulp::NullaryFnOnce;
 
 use super::avx2::rows::Rows;
-use super::packed::{fill, pack};
+use super::packed::pack;
 use super::quantized::{Epilogue, Quantized};
 use super::unsigned::Unsigned;
 use super::{FEW, Kernels, ROWS, avx2};
 use crate::amx::Amx;
 use crate::avx512::V4Vnni;
 use crate::repack::{Packed, PackedFormat};
-use crate::simd::V3F16c;
 
 /// Visitor that returns the kernels of a type.
 pub(super) struct Find(pub V4Vnni, pub Option<Amx>);
@@ -63,15 +62,11 @@ impl<F: IntegerBlock> Kernels for Avx512<F> {
     }
 
     fn pack(&self, weights: &[u8], row_bytes: usize) -> Option<Packed> {
-        let simd = self.simd.halves();
-        pack::<F, _>(*simd, weights, row_bytes, |format, weights, strip| {
-            simd.vectorize(Fill::<F> { simd, format, weights, strip, of: PhantomData });
-        })
+        pack::<F>(self.simd.halves(), weights, row_bytes)
     }
 
     fn packed(&self, format: &PackedFormat, strips: &[u8], x: &Quantized, out: &mut [f32]) {
-        let simd = self.simd;
-        simd.vectorize(Strips { simd, format, strips, x, out });
+        Strips { simd: self.simd, format, strips, x, out }.multiply();
     }
 
     fn together(&self) -> usize {
@@ -100,23 +95,5 @@ impl<F: IntegerBlock> NullaryFnOnce for Tiles<'_, F> {
     fn call(self) {
         let Self { simd, amx, weights, x, out, .. } = self;
         tiles::tiles::<Unsigned<F>>(simd, amx, weights, x, out);
-    }
-}
-
-struct Fill<'r, F> {
-    simd: V3F16c,
-    format: &'r PackedFormat,
-    weights: &'r [u8],
-    strip: &'r mut [u8],
-    of: PhantomData<fn() -> F>,
-}
-
-impl<F: IntegerBlock> NullaryFnOnce for Fill<'_, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { simd, format, weights, strip, .. } = self;
-        fill::<F>(simd, format, weights, strip);
     }
 }

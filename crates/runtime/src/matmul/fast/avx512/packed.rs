@@ -28,11 +28,9 @@ pub(super) struct Strips<'r> {
     pub out: &'r mut [f32],
 }
 
-impl NullaryFnOnce for Strips<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
+impl Strips<'_> {
+    /// Multiplies them strip by strip.
+    pub fn multiply(self) {
         match (self.format.bits, self.format.is_plain()) {
             (2, true) => self.with_bits::<2, false>(),
             (2, false) => self.with_bits::<2, true>(),
@@ -45,28 +43,24 @@ impl NullaryFnOnce for Strips<'_> {
             _ => self.with_bits::<8, false>(),
         }
     }
-}
 
-impl Strips<'_> {
-    #[inline(always)]
     fn with_bits<const BITS: usize, const TABLE: bool>(self) {
-        let tokens = self.x.rows;
-        let mut strips = self.strips;
-        for out in self.out.chunks_mut(ROWS * tokens) {
+        let Self { simd, format, mut strips, x, out } = self;
+        let tokens = x.rows;
+        for out in out.chunks_mut(ROWS * tokens) {
             let mut rest = strips;
             // The strip stays in the first-level cache.
             for first in (0..tokens).step_by(TOGETHER) {
-                let strip =
-                    Strip { simd: self.simd, format: self.format, x: self.x, strips, first };
-                rest = match (tokens - first, self.format.group) {
-                    (1, 16) => strip.multiply::<BITS, TABLE, 1, 1>(out),
-                    (1, _) => strip.multiply::<BITS, TABLE, 2, 1>(out),
-                    (2, 16) => strip.multiply::<BITS, TABLE, 1, 2>(out),
-                    (2, _) => strip.multiply::<BITS, TABLE, 2, 2>(out),
-                    (..=FEW, 16) => strip.multiply::<BITS, TABLE, 1, FEW>(out),
-                    (..=FEW, _) => strip.multiply::<BITS, TABLE, 2, FEW>(out),
-                    (_, 16) => strip.multiply::<BITS, TABLE, 1, TOGETHER>(out),
-                    _ => strip.multiply::<BITS, TABLE, 2, TOGETHER>(out),
+                let strip = Strip { simd, format, x, strips, first, out: &mut *out };
+                rest = match (tokens - first, format.group) {
+                    (1, 16) => strip.multiply::<BITS, TABLE, 1, 1>(),
+                    (1, _) => strip.multiply::<BITS, TABLE, 2, 1>(),
+                    (2, 16) => strip.multiply::<BITS, TABLE, 1, 2>(),
+                    (2, _) => strip.multiply::<BITS, TABLE, 2, 2>(),
+                    (..=FEW, 16) => strip.multiply::<BITS, TABLE, 1, FEW>(),
+                    (..=FEW, _) => strip.multiply::<BITS, TABLE, 2, FEW>(),
+                    (_, 16) => strip.multiply::<BITS, TABLE, 1, TOGETHER>(),
+                    _ => strip.multiply::<BITS, TABLE, 2, TOGETHER>(),
                 };
             }
             strips = rest;
@@ -75,22 +69,38 @@ impl Strips<'_> {
 }
 
 /// A strip and those after it, and the first of some tokens.
-struct Strip<'r> {
+struct Strip<'r, 'o> {
     simd: V4Vnni,
     format: &'r PackedFormat,
     x: &'r Quantized,
     strips: &'r [u8],
     first: usize,
+    /// A row per row of weights.
+    out: &'o mut [f32],
 }
 
-impl<'r> Strip<'r> {
+impl<'r> Strip<'r, '_> {
     /// Multiplies groups of `UNITS` times 16 columns by up to `T` tokens. Returns the strips after it.
-    #[inline(always)]
     fn multiply<const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usize>(
         self,
-        out: &mut [f32],
     ) -> &'r [u8] {
-        let Self { simd, format, x, mut strips, first } = self;
+        self.simd.vectorize(OneStrip::<BITS, TABLE, UNITS, T>(self))
+    }
+}
+
+/// [`Strip::multiply`]. One function for all parameters would take several times as long to compile.
+struct OneStrip<'r, 'o, const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usize>(
+    Strip<'r, 'o>,
+);
+
+impl<'r, const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usize> NullaryFnOnce
+    for OneStrip<'r, '_, BITS, TABLE, UNITS, T>
+{
+    type Output = &'r [u8];
+
+    #[inline(always)]
+    fn call(self) -> &'r [u8] {
+        let Strip { simd, format, x, mut strips, first, out } = self.0;
         let table = simd.avx512f._mm512_broadcast_i32x4(cast(format.table));
         let mut sums = [simd.avx512f._mm512_setzero_ps(); T];
         for (p, (columns, bytes)) in format.pieces().enumerate() {

@@ -2,11 +2,10 @@
 #![expect(clippy::needless_range_loop, reason = "tokens and blocks count through several arrays")]
 
 use std::arch::x86_64::{__m512, __m512i};
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use gguf_quant::integers::IntegerBlock;
-use pulp::{NullaryFnOnce, cast};
+use pulp::cast;
 
 use super::super::quantized::{Piece, Quantized};
 use super::super::tile::{DEPTH, Tile};
@@ -15,7 +14,6 @@ use super::groups::{Groups, Sums, Vectors};
 use crate::amx::{Amx, SIDE};
 use crate::avx512::V4Vnni;
 use crate::prefetch::prefetch;
-use crate::simd::V3F16c;
 
 /// Whether 128 is added to activations: types without minimums then use signed weights and need no correction.
 pub(super) fn raised<F: IntegerBlock>(amx: Option<Amx>) -> bool {
@@ -39,7 +37,6 @@ pub(super) fn tiles<F: IntegerBlock>(
     let blocks = blocks::<F>(x);
     let row_bytes = blocks * F::BYTES;
     let at_once = DEPTH / F::LEN;
-    let of = PhantomData;
     let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| UnpackedBlock::EMPTY).collect();
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
@@ -50,16 +47,8 @@ pub(super) fn tiles<F: IntegerBlock>(
             false => (weights.len(), 0..at_once.min(blocks)),
         };
         for (rows, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
-            let (halves, tile) = (simd.halves(), &mut unpacked.tile);
-            halves.vectorize(Unpack::<F> {
-                halves,
-                tile,
-                weights: rows,
-                row_bytes,
-                first,
-                count,
-                of,
-            });
+            // With AVX2: see [`super::Avx512`].
+            unpacked.tile.unpack_by_call::<F>(simd.halves(), rows, row_bytes, first, count);
             prefetch_rows(rows, row_bytes, ahead, next.start * F::BYTES..next.end * F::BYTES);
             if raised::<F>(amx) {
                 lower::<F>(simd, unpacked);
@@ -79,27 +68,6 @@ pub(super) fn tiles<F: IntegerBlock>(
         done = part.by::<F, _, 8>(&Vectors::<false>, done, out);
         done = part.by::<F, _, 2>(&Vectors::<false>, done, out);
         part.by::<F, _, 1>(&Vectors::<false>, done, out);
-    }
-}
-
-/// Blocks to unpack with AVX2: see [`super::Avx512`].
-struct Unpack<'t, F> {
-    halves: V3F16c,
-    tile: &'t mut Tile,
-    weights: &'t [u8],
-    row_bytes: usize,
-    first: usize,
-    count: usize,
-    of: PhantomData<fn() -> F>,
-}
-
-impl<F: IntegerBlock> NullaryFnOnce for Unpack<'_, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { halves, tile, weights, row_bytes, first, count, .. } = self;
-        tile.unpack::<F>(halves, weights, row_bytes, first, count);
     }
 }
 
