@@ -56,9 +56,12 @@ const ROWS: usize = 16;
 /// Maximum number of tokens that are multiplied row by row; for more tokens, weights are unpacked to tiles.
 const FEW: usize = 4;
 
-/// Maximum number of tokens that are multiplied by repacked rows, if there are any: unpacking to tiles pays for more.
+/// Returns the maximum number of tokens that are multiplied by repacked rows: unpacking to tiles pays for more, and
+/// earlier where it takes little.
 #[cfg(target_arch = "x86_64")]
-const SEVERAL: usize = 12;
+fn several(format: &PackedFormat) -> usize {
+    if format.bits == 8 { 16 } else { 28 }
+}
 
 /// Rows that [`Kernels::rows`] computes together.
 const LANES: usize = 16;
@@ -203,7 +206,7 @@ fn repacked<'m>(
             kernels.pack(matrix.bytes(), matrix.row_bytes)
         })
     } else {
-        matrix.repacked.existing().filter(|_| tokens <= SEVERAL)
+        matrix.repacked.existing().filter(|packed| tokens <= several(&packed.format))
     }
 }
 
