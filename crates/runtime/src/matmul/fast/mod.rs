@@ -56,12 +56,9 @@ const ROWS: usize = 16;
 /// Maximum number of tokens that are multiplied row by row; for more tokens, weights are unpacked to tiles.
 const FEW: usize = 4;
 
-/// Returns the maximum number of tokens that are multiplied by repacked rows: unpacking to tiles pays for more, and
-/// earlier where it takes little.
+/// Maximum number of tokens that are multiplied by repacked rows, if there are any: unpacking to tiles pays for more.
 #[cfg(target_arch = "x86_64")]
-fn several(format: &PackedFormat) -> usize {
-    if format.bits == 8 { 16 } else { 28 }
-}
+const SEVERAL: usize = 48;
 
 /// Rows that [`Kernels::rows`] computes together.
 const LANES: usize = 16;
@@ -206,7 +203,7 @@ fn repacked<'m>(
             kernels.pack(matrix.bytes(), matrix.row_bytes)
         })
     } else {
-        matrix.repacked.existing().filter(|packed| tokens <= several(&packed.format))
+        matrix.repacked.existing().filter(|_| tokens <= SEVERAL)
     }
 }
 
@@ -220,8 +217,8 @@ fn matmul_packed(
     input: Input<'_>,
     out: &mut Value,
 ) {
-    let quantized = quantized(kernels, input, Epilogue::None);
     let (tokens, outputs) = (input.value.rows, out.width);
+    let quantized = quantized(kernels, input, Epilogue::of_packed(tokens));
     let strips = (TASK / packed.strip_bytes()).max(1);
     by_columns(tokens, out, |columns| {
         let tasks = columns.par_chunks_mut(strips * ROWS * tokens);

@@ -13,6 +13,10 @@ use crate::value::Value;
 /// Columns of a panel. A panel has these columns of all rows, so that tile kernels read contiguous memory.
 pub(super) const PIECE: usize = 256;
 
+/// Maximum number of rows that are interleaved: see [`Epilogue::Interleaved`].
+#[cfg(target_arch = "x86_64")]
+pub(super) const TOGETHER: usize = 8;
+
 /// Prefetch distance in rows: rows of a panel are too short for hardware prefetching.
 const AHEAD: usize = 16;
 
@@ -33,6 +37,23 @@ pub(super) struct Quantized {
     largest: Vec<u16>,
     #[cfg(target_arch = "x86_64")]
     pairs: Vec<Pairs>,
+    #[cfg(target_arch = "x86_64")]
+    interleaved: Interleaved,
+}
+
+/// Data of [`Epilogue::Interleaved`]. Within a panel, each [`TOGETHER`] rows are interleaved, and the rest as
+/// [`interleaved_rows`] rows, of which those that do not exist are 0.
+#[cfg(target_arch = "x86_64")]
+#[derive(Default)]
+struct Interleaved {
+    /// Number of rows, with those that do not exist.
+    rows: usize,
+    /// `[column / 16][row][column % 16]`.
+    levels: Vec<i8>,
+    /// `[block][row]`.
+    scales: Vec<f32>,
+    /// `[group][row]`, and `[group / 2][row][group % 2]` for blocks of 256.
+    sums: Vec<i16>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -62,9 +83,18 @@ pub(super) enum Epilogue {
     /// Levels and magnitudes in the order of paired unpacking.
     #[cfg(target_arch = "x86_64")]
     Pairs,
+    /// Rows interleaved, for [`Quantized::some_rows`].
+    #[cfg(target_arch = "x86_64")]
+    Interleaved,
 }
 
 impl Epilogue {
+    /// Returns the additional data for repacked weights.
+    #[cfg(target_arch = "x86_64")]
+    pub fn of_packed(rows: usize) -> Self {
+        if rows == 1 { Self::None } else { Self::Interleaved }
+    }
+
     /// Whether maximum sums of magnitudes are computed.
     fn has_magnitude_sums(self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -130,6 +160,8 @@ impl Quantized {
             largest: vec![0; rows * width.div_ceil(PIECE)],
             #[cfg(target_arch = "x86_64")]
             pairs: Vec::new(),
+            #[cfg(target_arch = "x86_64")]
+            interleaved: Interleaved::default(),
         };
         let arch = Arch::new();
         let (sized, raised) = (epilogue.has_magnitude_sums(), epilogue.is_raised());
@@ -173,6 +205,16 @@ impl Quantized {
                 .flat_map(|column| (0..rows).map(move |row| (row, column)))
                 .map(|(row, column)| result.pairs_of(row, column))
                 .collect();
+        }
+        #[cfg(target_arch = "x86_64")]
+        if epilogue == Epilogue::Interleaved {
+            let sums_together = if len == 256 { 2 } else { 1 };
+            result.interleaved = Interleaved {
+                rows: padded(rows),
+                levels: interleave(result.all(), rows, PIECE, 16),
+                scales: interleave(&result.scales[..rows * (width / len)], rows, PIECE / len, 1),
+                sums: interleave(&result.sums, rows, PIECE / group, sums_together),
+            };
         }
         if wide {
             let mut all_levels = std::mem::take(&mut result.wide);
@@ -285,11 +327,78 @@ impl Quantized {
         &self.pairs
     }
 
+    /// Returns some columns of [`interleaved_rows`] rows from `first` on; `column` is a multiple of [`PIECE`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn some_rows<const R: usize>(
+        &self,
+        first: usize,
+        column: usize,
+        len: usize,
+    ) -> SomeRows<'_, R> {
+        let (of_scales, of_sums) = (self.len.ilog2(), self.group.ilog2());
+        if R == 1 && self.rows == 1 {
+            return SomeRows {
+                levels: self.levels(0, column, len).as_chunks().0.as_chunks().0,
+                scales: self.scales(0, column, len).as_chunks().0,
+                sums: self.sums(0, column, len),
+            };
+        }
+        let Interleaved { rows, levels, scales, sums } = &self.interleaved;
+        let (start, count) = (column * rows + first * len, R * len);
+        SomeRows {
+            levels: levels[start..][..count].as_chunks().0.as_chunks().0,
+            scales: scales[start >> of_scales..][..count >> of_scales].as_chunks().0,
+            sums: &sums[start >> of_sums..][..count >> of_sums],
+        }
+    }
+
     /// Returns the sums of the groups of a row from a column on.
     #[inline(always)]
     pub fn sums(&self, row: usize, column: usize, len: usize) -> &[i16] {
         &self.sums[self.place(row, column, self.group.ilog2())..][..len >> self.group.ilog2()]
     }
+}
+
+/// Some columns of `R` rows, interleaved as [`Interleaved`] says.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct SomeRows<'r, const R: usize> {
+    pub levels: &'r [[[i8; 16]; R]],
+    pub scales: &'r [[f32; R]],
+    pub sums: &'r [i16],
+}
+
+/// Returns the number of rows that are interleaved if `left` are left.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn interleaved_rows(left: usize) -> usize {
+    left.next_power_of_two().min(TOGETHER)
+}
+
+/// Returns the number of rows after interleaving.
+#[cfg(target_arch = "x86_64")]
+fn padded(rows: usize) -> usize {
+    (0..rows).step_by(TOGETHER).map(|first| interleaved_rows(rows - first)).sum()
+}
+
+/// Interleaves rows within panels of `panel` items, of which `together` remain together.
+#[cfg(target_arch = "x86_64")]
+fn interleave<X: Copy + Default>(all: &[X], rows: usize, panel: usize, together: usize) -> Vec<X> {
+    let (width, padded) = (all.len() / rows, padded(rows));
+    let mut result = vec![X::default(); padded * width];
+    for (from, to) in all.chunks(panel * rows).zip(result.chunks_mut(panel * padded)) {
+        let width = from.len() / rows;
+        let groups = from.chunks(TOGETHER * width).zip(to.chunks_mut(TOGETHER * width));
+        for (from, to) in groups {
+            let step = to.len() / width * together;
+            for (row, from) in from.chunks_exact(width).enumerate() {
+                let parts = to.chunks_exact_mut(step).zip(from.chunks_exact(together));
+                for (to, from) in parts {
+                    to[row * together..][..together].copy_from_slice(from);
+                }
+            }
+        }
+    }
+    result
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

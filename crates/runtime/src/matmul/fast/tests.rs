@@ -118,15 +118,15 @@ fn compare(
             let expected: Vec<f32> = expected.iter().map(|row| row[r]).collect();
             assert!(same_bits(found, &expected), "{ty} row {r}: {found:?} {expected:?}");
         }
-        #[cfg(target_arch = "x86_64")]
-        if let Some(packed) = other.pack(&weights, weights.len() / rows) {
-            let mut found = vec![0.0; rows * tokens];
-            let plain = quantize(Epilogue::None);
-            other.packed(&packed.format, packed.strips(0, rows), &plain, &mut found);
-            for (r, found) in found.chunks_exact(tokens).enumerate() {
-                let expected: Vec<f32> = expected.iter().map(|row| row[r]).collect();
-                assert!(same_bits(found, &expected), "{ty} packed {r}: {found:?} {expected:?}");
-            }
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(packed) = other.pack(&weights, weights.len() / rows) {
+        let mut found = vec![0.0; rows * tokens];
+        let x = quantize(Epilogue::of_packed(tokens));
+        other.packed(&packed.format, packed.strips(0, rows), &x, &mut found);
+        for (r, found) in found.chunks_exact(tokens).enumerate() {
+            let expected: Vec<f32> = expected.iter().map(|row| row[r]).collect();
+            assert!(same_bits(found, &expected), "{ty} packed {r}: {found:?} {expected:?}");
         }
     }
 }
@@ -140,7 +140,7 @@ fn compare_all(find: impl Fn(TensorType) -> Option<Box<dyn Kernels>>) {
         let widths = if kernels.len() == 32 { [32, 288, 544] } else { [256, 1024, 2560] };
         for (i, width) in widths.into_iter().enumerate() {
             for rows in [1, 5, 15, 16] {
-                for tokens in [1, 2, 3, 4, 5, 11, 45] {
+                for tokens in [1, 2, 3, 4, 5, 9, 10, 11, 45] {
                     compare(ty, &*kernels, rows, tokens, width, None);
                 }
             }

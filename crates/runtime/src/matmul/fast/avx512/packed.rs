@@ -5,19 +5,16 @@ use std::arch::x86_64::{__m512, __m512i};
 
 use pulp::{NullaryFnOnce, cast};
 
+use super::super::ROWS;
 use super::super::packed::QUAD;
-use super::super::quantized::Quantized;
+use super::super::quantized::{Quantized, SomeRows, TOGETHER, interleaved_rows};
 use super::super::tile::DEPTH;
-use super::super::{FEW, ROWS};
 use super::groups::Sums;
 use crate::avx512::V4Vnni;
 use crate::repack::{PackedFormat, Piece};
 
 /// Prefetch distance in bytes.
 const AHEAD: usize = 12288;
-
-/// Maximum number of tokens that share one unpacking of the weights.
-const TOGETHER: usize = 8;
 
 /// Strips with rows of activations: `out` has a row per row of weights.
 pub(super) struct Strips<'r> {
@@ -52,13 +49,13 @@ impl Strips<'_> {
             // The strip stays in the first-level cache.
             for first in (0..tokens).step_by(TOGETHER) {
                 let strip = Strip { simd, format, x, strips, first, out: &mut *out };
-                rest = match (tokens - first, format.group) {
+                rest = match (interleaved_rows(tokens - first), format.group) {
                     (1, 16) => strip.multiply::<BITS, TABLE, 1, 1>(),
                     (1, _) => strip.multiply::<BITS, TABLE, 2, 1>(),
                     (2, 16) => strip.multiply::<BITS, TABLE, 1, 2>(),
                     (2, _) => strip.multiply::<BITS, TABLE, 2, 2>(),
-                    (..=FEW, 16) => strip.multiply::<BITS, TABLE, 1, FEW>(),
-                    (..=FEW, _) => strip.multiply::<BITS, TABLE, 2, FEW>(),
+                    (4, 16) => strip.multiply::<BITS, TABLE, 1, 4>(),
+                    (4, _) => strip.multiply::<BITS, TABLE, 2, 4>(),
                     (_, 16) => strip.multiply::<BITS, TABLE, 1, TOGETHER>(),
                     _ => strip.multiply::<BITS, TABLE, 2, TOGETHER>(),
                 };
@@ -150,14 +147,10 @@ impl Part<'_> {
     ) {
         let Self { simd, format, .. } = *self;
         let f = simd.avx512f;
-        let mut levels: [&[[i8; 16]]; T] = [&[]; T];
-        let mut sums: [&[[i16; 2]]; T] = [&[]; T];
-        let mut x_d: [&[f32]; T] = [&[]; T];
-        for t in 0..T {
-            levels[t] = self.x.levels(self.token(t), self.column, DEPTH).as_chunks().0;
-            sums[t] = self.x.sums(self.token(t), self.column, DEPTH).as_chunks().0;
-            x_d[t] = self.x.scales(self.token(t), self.column, DEPTH);
-        }
+        let x: SomeRows<'_, T> = self.x.some_rows(self.first, self.column, DEPTH);
+        // With known lengths the compiler omits bounds checks.
+        let levels = &x.levels[..DEPTH / 16];
+        let sums = &x.sums.as_chunks::<2>().0.as_chunks::<T>().0[..8 / UNITS];
         let mut level_sums = [f._mm512_setzero_si512(); T];
         let mut scale_sums = [f._mm512_setzero_si512(); T];
         let planes = Planes::<BITS>::of(piece, DEPTH / 16);
@@ -169,7 +162,7 @@ impl Part<'_> {
                 f._mm512_srai_epi32::<16>(scales),
             ];
             for (g, scales) in of_group.into_iter().enumerate() {
-                let result = self.group::<BITS, TABLE, UNITS, T>(&planes, 2 * pair + g, &levels);
+                let result = self.group::<BITS, TABLE, UNITS, T>(&planes, 2 * pair + g, levels);
                 for t in 0..T {
                     let scaled = f._mm512_mullo_epi32(result[t], scales);
                     level_sums[t] = f._mm512_add_epi32(level_sums[t], scaled);
@@ -177,16 +170,16 @@ impl Part<'_> {
             }
             if format.zero != 0 {
                 for t in 0..T {
-                    let sums = f._mm512_set1_epi32(cast(sums[t][pair]));
+                    let sums = f._mm512_set1_epi32(cast(sums[pair][t]));
                     scale_sums[t] = simd.add_pairs(scale_sums[t], scales, sums);
                 }
             }
         }
         let mut minimum_sums = [f._mm512_setzero_si512(); T];
-        for (pair, minimums) in piece.minimums.as_chunks::<32>().0.iter().enumerate() {
+        for (minimums, sums) in piece.minimums.as_chunks::<32>().0.iter().zip(sums) {
             let minimums = simd.avx512bw._mm512_cvtepu8_epi16(cast(*minimums));
             for t in 0..T {
-                let sums = f._mm512_set1_epi32(cast(sums[t][pair]));
+                let sums = f._mm512_set1_epi32(cast(sums[t]));
                 minimum_sums[t] = simd.add_pairs(minimum_sums[t], minimums, sums);
             }
         }
@@ -197,7 +190,7 @@ impl Part<'_> {
                 level_sums[t] = f._mm512_sub_epi32(level_sums[t], less);
             }
         }
-        self.add::<T>(piece, 0, level_sums, minimum_sums, &x_d, out);
+        self.add::<T>(piece, 0, level_sums, minimum_sums, &x.scales[0], out);
     }
 
     /// Adds the products of blocks of 32.
@@ -209,32 +202,21 @@ impl Part<'_> {
     ) {
         let Self { simd, format, columns, .. } = *self;
         let f = simd.avx512f;
-        let mut levels: [&[[i8; 16]]; T] = [&[]; T];
-        let mut sums: [&[i16]; T] = [&[]; T];
-        let mut x_d: [&[f32]; T] = [&[]; T];
-        for t in 0..T {
-            levels[t] = self.x.levels(self.token(t), self.column, columns).as_chunks().0;
-            sums[t] = self.x.sums(self.token(t), self.column, columns);
-            x_d[t] = self.x.scales(self.token(t), self.column, columns);
-        }
+        let x: SomeRows<'_, T> = self.x.some_rows(self.first, self.column, columns);
+        let levels = &x.levels[..columns / 16];
         let planes = Planes::<BITS>::of(piece, columns / 16);
-        for block in 0..columns / 32 {
-            let mut level_sums = self.group::<BITS, TABLE, 2, T>(&planes, block, &levels);
+        let blocks = x.sums.as_chunks::<T>().0.iter().zip(x.scales);
+        for (block, (sums, x_d)) in blocks.enumerate() {
+            let mut level_sums = self.group::<BITS, TABLE, 2, T>(&planes, block, levels);
             let mut minimum_sums = [f._mm512_setzero_si512(); T];
             for t in 0..T {
-                let sum = i32::from(sums[t][block]);
+                let sum = i32::from(sums[t]);
                 minimum_sums[t] = f._mm512_set1_epi32(sum);
                 let less = f._mm512_set1_epi32(sum * i32::from(format.zero));
                 level_sums[t] = f._mm512_sub_epi32(level_sums[t], less);
             }
-            self.add::<T>(piece, block, level_sums, minimum_sums, &x_d, out);
+            self.add::<T>(piece, block, level_sums, minimum_sums, x_d, out);
         }
-    }
-
-    /// Returns the token, or the last one in place of a missing one.
-    #[inline(always)]
-    fn token(&self, t: usize) -> usize {
-        (self.first + t).min(self.x.rows - 1)
     }
 
     /// Prefetches a later piece into the second-level cache, a part of it with each group.
@@ -254,7 +236,7 @@ impl Part<'_> {
         &self,
         planes: &Planes<'_, BITS>,
         group: usize,
-        x: &[&[[i8; 16]]; T],
+        x: &[[[i8; 16]; T]],
     ) -> Sums<T> {
         let simd = self.simd;
         let mut sums = [simd.avx512f._mm512_setzero_si512(); T];
@@ -267,11 +249,12 @@ impl Part<'_> {
                     |weights| simd.avx512bw._mm512_shuffle_epi8(self.table, weights),
                 );
             }
-            for t in 0..T {
-                let x: [i32; 4] = cast(x[t][unit]);
-                for (x, weights) in x.into_iter().zip(weights) {
-                    let x = simd.avx512f._mm512_set1_epi32(x);
-                    sums[t] = simd.add_bytes(sums[t], weights, x);
+            let x = &x[unit];
+            for k in 0..4 {
+                for t in 0..T {
+                    let x: [i32; 4] = cast(x[t]);
+                    let x = simd.avx512f._mm512_set1_epi32(x[k]);
+                    sums[t] = simd.add_bytes(sums[t], weights[k], x);
                 }
             }
         }
@@ -286,18 +269,22 @@ impl Part<'_> {
         block: usize,
         level_sums: Sums<T>,
         minimum_sums: Sums<T>,
-        x_d: &[&[f32]; T],
+        x_d: &[f32; T],
         out: &mut [__m512; T],
     ) {
         let Self { simd, format, .. } = *self;
         let f = simd.avx512f;
         let d = self.scales(piece.d, block);
+        let mut dmin = f._mm512_setzero_ps();
+        if format.minimums {
+            dmin = self.scales(piece.dmin, block);
+        }
         for t in 0..T {
-            let x_d = f._mm512_set1_ps(x_d[t][block]);
+            let x_d = f._mm512_set1_ps(x_d[t]);
             let mut part =
                 f._mm512_mul_ps(f._mm512_mul_ps(d, x_d), f._mm512_cvtepi32_ps(level_sums[t]));
             if format.minimums {
-                let dmin = f._mm512_mul_ps(self.scales(piece.dmin, block), x_d);
+                let dmin = f._mm512_mul_ps(dmin, x_d);
                 let less = f._mm512_mul_ps(dmin, f._mm512_cvtepi32_ps(minimum_sums[t]));
                 part = f._mm512_sub_ps(part, less);
             }
