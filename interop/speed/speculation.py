@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Speculative decoding beside generation without drafts, on 40 tasks.
 
 Ten functions of Python's standard library to edit, ten to continue, ten answers in JSON and ten in prose. For each
