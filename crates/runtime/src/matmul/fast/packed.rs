@@ -114,12 +114,13 @@ fn fill(
     unpack: &UnpackBlocks<'_>,
     strip: &mut [u8],
 ) {
-    let mut index: [u8; 256] = std::array::from_fn(|level| level as u8);
-    if format.bits <= 4 {
+    let index = (format.bits <= 4 && !format.is_plain()).then(|| {
+        let mut index = [0; 256];
         for (i, level) in format.table.iter().enumerate().rev() {
             index[usize::from(*level)] = i as u8;
         }
-    }
+        index
+    });
     let mut tile = Box::new(Tile::EMPTY);
     let (mut first, mut rest) = (0, strip);
     for (columns, bytes) in format.pieces() {
@@ -127,7 +128,7 @@ fn fill(
         unpack(&mut tile, weights, first, blocks);
         first += blocks;
         let (piece, behind) = rest.split_at_mut(bytes);
-        simd.vectorize(Put { format, index: &index, tile: &tile, columns, piece });
+        simd.vectorize(Put { format, index: index.as_ref(), tile: &tile, columns, piece });
         rest = behind;
     }
 }
@@ -135,8 +136,8 @@ fn fill(
 /// A tile and the piece that it is written as.
 struct Put<'p> {
     format: &'p PackedFormat,
-    /// Index of each level in the table.
-    index: &'p [u8; 256],
+    /// Index of each level in the table, if it is another number than the level.
+    index: Option<&'p [u8; 256]>,
     tile: &'p Tile,
     columns: usize,
     piece: &'p mut [u8],
@@ -154,20 +155,29 @@ impl NullaryFnOnce for Put<'_> {
 
 /// Writes a tile as a piece.
 #[inline(always)]
-fn put(format: &PackedFormat, index: &[u8; 256], tile: &Tile, columns: usize, piece: &mut [u8]) {
+fn put(
+    format: &PackedFormat,
+    index: Option<&[u8; 256]>,
+    tile: &Tile,
+    columns: usize,
+    piece: &mut [u8],
+) {
     let [bytes, nibbles, pairs, ones, scales, minimums, d, dmin] = format.parts(columns);
     let quads = tile.narrow[..columns / 4].as_flattened().as_flattened().as_chunks().0;
     let (plane, piece) = piece.split_at_mut(bytes);
     plane.copy_from_slice(&quads.as_flattened()[..bytes]);
     let (plane, piece) = piece.split_at_mut(nibbles);
-    let mut indexed = [[0; QUAD]; DEPTH / 4];
-    for (indexed, quad) in indexed.iter_mut().zip(quads) {
-        *indexed = quad.map(
-            #[inline(always)]
-            |level| index[usize::from(level)],
-        );
+    let mut indices = [[0; QUAD]; DEPTH / 4];
+    let mut indexed = quads;
+    if let Some(index) = index {
+        for (indices, quad) in indices.iter_mut().zip(quads) {
+            *indices = quad.map(
+                #[inline(always)]
+                |level| index[usize::from(level)],
+            );
+        }
+        indexed = &indices[..columns / 4];
     }
-    let indexed = &indexed[..columns / 4];
     let mut shift = 0;
     for (two, plane) in indexed.as_chunks::<2>().0.iter().zip(plane.as_chunks_mut::<QUAD>().0) {
         for (i, byte) in plane.iter_mut().enumerate() {

@@ -1,5 +1,4 @@
 //! Repacked rows with some tokens.
-#![expect(clippy::needless_range_loop, reason = "tokens count through several arrays")]
 
 use std::arch::x86_64::{__m512, __m512i};
 
