@@ -46,6 +46,33 @@ fn types_of_an_unquantized_model_are_compared() {
 }
 
 #[test]
+fn prompts_take_the_time_of_attention() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let machine = dir.path("cache/gguf-kit/machine.json");
+    let speeds = || {
+        let found = recommend(&dir, &[&f16, "--memory", "1G"]);
+        let choices = found["choices"].as_array().unwrap().clone();
+        let speed = |choice: &Value, of: &str| choice[of].as_f64().unwrap();
+        let both = |choice: &Value| {
+            let generation = speed(choice, "generation_tokens_per_second");
+            (speed(choice, "prompt_tokens_per_second"), generation)
+        };
+        choices.iter().map(both).collect::<Vec<_>>()
+    };
+    let before = speeds();
+    // As if the processor did a thousandth of the multiply-adds that were measured.
+    let mut record: Value = serde_json::from_slice(&fs::read(&machine).unwrap()).unwrap();
+    let rate = &mut record["speed"]["multiply_adds_per_second"];
+    *rate = (rate.as_f64().unwrap() / 1000.0).into();
+    fs::write(&machine, record.to_string()).unwrap();
+    for ((prompt, generation), slower) in before.into_iter().zip(speeds()) {
+        assert!(slower.0 < prompt / 2.0, "{prompt} {slower:?}");
+        assert_eq!(slower.1, generation);
+    }
+}
+
+#[test]
 fn memory_and_context_decide_what_fits() {
     let dir = Dir::new();
     let f16 = dir.f16();
