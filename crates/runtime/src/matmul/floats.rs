@@ -74,6 +74,10 @@ pub(super) trait Visitor {
 }
 
 /// Calls a visitor with the conversion of a type by the instruction set `S`.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(clippy::extra_unused_type_parameters, reason = "only x86-64 has several conversions")
+)]
 #[inline(always)]
 pub(super) fn visit<S: Simd>(ty: TensorType, visitor: impl Visitor) {
     match ty {
