@@ -51,7 +51,7 @@ SUBJECTS = [
 ]
 
 
-def source(module, name):
+def code_of(module, name):
     return inspect.getsource(getattr(__import__(module), name))
 
 
@@ -59,11 +59,11 @@ def tasks():
     """Returns (kind, arguments) of each task."""
     result = []
     for module, name, request in EDITS:
-        code = source(module, name)
+        code = code_of(module, name)
         text = f"{request} in this function, and return the whole function only:\n\n{code}"
         result.append(("code that is edited", ["-p", text]))
     for module, name in CONTINUED:
-        lines = source(module, name).splitlines(keepends=True)
+        lines = code_of(module, name).splitlines(keepends=True)
         text = "".join(lines[: min(60, len(lines) * 2 // 3)])
         result.append(("code that is continued", ["--raw", "-p", text]))
     for subject in SUBJECTS:
@@ -90,10 +90,10 @@ def main():
     parser.add_argument("--tasks", type=int, default=10, help="tasks of each kind (default: 10)")
     options = parser.parse_args()
 
-    kinds = {"--lookup": ["--lookup"]}
+    sources = {"--lookup": ["--lookup"]}
     if options.draft:
-        kinds["--draft"] = ["--draft", options.draft]
-        kinds["both"] = ["--lookup", "--draft", options.draft]
+        sources["--draft"] = ["--draft", options.draft]
+        sources["both"] = ["--lookup", "--draft", options.draft]
     speeds, plain_speeds, done = {}, [], {}
     for kind, task in tasks():
         done[kind] = done.get(kind, 0) + 1
@@ -101,7 +101,7 @@ def main():
             continue
         plain = [generate(options.gguf, options.model, task, options.tokens, [])]
         found = {}
-        for name, drafts in kinds.items():
+        for name, drafts in sources.items():
             found[name] = generate(options.gguf, options.model, task, options.tokens, drafts)
             if found[name]["ids"] != plain[0]["ids"]:
                 sys.exit(f"{name} generated another text: {kind}, task {done[kind]}")
@@ -116,13 +116,13 @@ def main():
         print(f"{kind} {done[kind]}: {speed:.1f} tokens/s, {', '.join(line)}", file=sys.stderr, flush=True)
 
     print(f"Without drafts: {statistics.median(plain_speeds):.1f} tokens/s.\n")
-    print("| task | " + " | ".join(kinds) + " |")
-    print("|---|" + "---:|" * len(kinds))
+    print("| task | " + " | ".join(sources) + " |")
+    print("|---|" + "---:|" * len(sources))
     for kind in sorted(done):
-        print(f"| {kind} | " + " | ".join(f"{statistics.median(speeds[name][kind]):.2f}" for name in kinds) + " |")
+        print(f"| {kind} | " + " | ".join(f"{statistics.median(speeds[name][kind]):.2f}" for name in sources) + " |")
     every = {name: [ratio for ratios in of_kind.values() for ratio in ratios] for name, of_kind in speeds.items()}
-    print("| all tasks | " + " | ".join(f"{statistics.median(every[name]):.2f}" for name in kinds) + " |")
-    print("| lowest | " + " | ".join(f"{min(every[name]):.2f}" for name in kinds) + " |")
+    print("| all tasks | " + " | ".join(f"{statistics.median(every[name]):.2f}" for name in sources) + " |")
+    print("| lowest | " + " | ".join(f"{min(every[name]):.2f}" for name in sources) + " |")
 
 
 if __name__ == "__main__":

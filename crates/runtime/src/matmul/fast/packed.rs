@@ -24,7 +24,7 @@ pub(super) fn pack<F: IntegerBlock>(
 ) -> Option<Packed> {
     let format = format::<F, _>(*simd, weights, row_bytes);
     pack_strips(simd, format, weights, row_bytes, &|tile, weights, first, blocks| {
-        tile.unpack_by_call::<Unsigned<F>>(simd, weights, row_bytes, first, blocks);
+        tile.unpack::<Unsigned<F>>(simd, weights, row_bytes, first, blocks);
     })
 }
 
@@ -39,12 +39,19 @@ fn pack_strips(
     row_bytes: usize,
     unpack: &UnpackBlocks<'_>,
 ) -> Option<Packed> {
+    let index = (format.bits <= 4 && !format.is_plain()).then(|| {
+        let mut index = [0; 256];
+        for (i, level) in format.table.iter().enumerate().rev() {
+            index[usize::from(*level)] = i as u8;
+        }
+        index
+    });
     let mut packed = Packed::new(format, weights.len().div_ceil(ROWS * row_bytes))?;
     let strip_bytes = packed.strip_bytes();
     let (format, data) = packed.parts_mut();
     let strips = data.par_chunks_exact_mut(strip_bytes);
     let strips = strips.zip(weights.par_chunks(ROWS * row_bytes));
-    strips.for_each(|(strip, weights)| fill(simd, format, weights, unpack, strip));
+    strips.for_each(|(strip, weights)| fill(simd, format, index.as_ref(), weights, unpack, strip));
     Some(packed)
 }
 
@@ -110,17 +117,11 @@ fn find_levels<F: IntegerBlock, L: ByteSimd + Sync>(lookup: L, row: &[u8], found
 fn fill(
     simd: V3F16c,
     format: &PackedFormat,
+    index: Option<&[u8; 256]>,
     weights: &[u8],
     unpack: &UnpackBlocks<'_>,
     strip: &mut [u8],
 ) {
-    let index = (format.bits <= 4 && !format.is_plain()).then(|| {
-        let mut index = [0; 256];
-        for (i, level) in format.table.iter().enumerate().rev() {
-            index[usize::from(*level)] = i as u8;
-        }
-        index
-    });
     let mut tile = Box::new(Tile::EMPTY);
     let (mut first, mut rest) = (0, strip);
     for (columns, bytes) in format.pieces() {
@@ -128,7 +129,7 @@ fn fill(
         unpack(&mut tile, weights, first, blocks);
         first += blocks;
         let (piece, behind) = rest.split_at_mut(bytes);
-        simd.vectorize(Put { format, index: index.as_ref(), tile: &tile, columns, piece });
+        simd.vectorize(Put { format, index, tile: &tile, columns, piece });
         rest = behind;
     }
 }
@@ -149,74 +150,63 @@ impl NullaryFnOnce for Put<'_> {
     #[inline(always)]
     fn call(self) {
         let Self { format, index, tile, columns, piece } = self;
-        put(format, index, tile, columns, piece);
-    }
-}
-
-/// Writes a tile as a piece.
-#[inline(always)]
-fn put(
-    format: &PackedFormat,
-    index: Option<&[u8; 256]>,
-    tile: &Tile,
-    columns: usize,
-    piece: &mut [u8],
-) {
-    let [bytes, nibbles, pairs, ones, scales, minimums, d, dmin] = format.parts(columns);
-    let quads = tile.narrow[..columns / 4].as_flattened().as_flattened().as_chunks().0;
-    let (plane, piece) = piece.split_at_mut(bytes);
-    plane.copy_from_slice(&quads.as_flattened()[..bytes]);
-    let (plane, piece) = piece.split_at_mut(nibbles);
-    let mut indices = [[0; QUAD]; DEPTH / 4];
-    let mut indexed = quads;
-    if let Some(index) = index {
-        for (indices, quad) in indices.iter_mut().zip(quads) {
-            *indices = quad.map(
-                #[inline(always)]
-                |level| index[usize::from(level)],
-            );
+        let [bytes, nibbles, pairs, ones, scales, minimums, d, dmin] = format.parts(columns);
+        let quads = tile.narrow[..columns / 4].as_flattened().as_flattened().as_chunks().0;
+        let (plane, piece) = piece.split_at_mut(bytes);
+        plane.copy_from_slice(&quads.as_flattened()[..bytes]);
+        let (plane, piece) = piece.split_at_mut(nibbles);
+        let mut indices = [[0; QUAD]; DEPTH / 4];
+        let mut indexed = quads;
+        if let Some(index) = index {
+            for (indices, quad) in indices.iter_mut().zip(quads) {
+                *indices = quad.map(
+                    #[inline(always)]
+                    |level| index[usize::from(level)],
+                );
+            }
+            indexed = &indices[..columns / 4];
         }
-        indexed = &indices[..columns / 4];
-    }
-    let mut shift = 0;
-    for (two, plane) in indexed.as_chunks::<2>().0.iter().zip(plane.as_chunks_mut::<QUAD>().0) {
-        for (i, byte) in plane.iter_mut().enumerate() {
-            *byte = two[0][i] & 15 | two[1][i] << 4;
+        let mut shift = 0;
+        for (two, plane) in indexed.as_chunks::<2>().0.iter().zip(plane.as_chunks_mut::<QUAD>().0) {
+            for (i, byte) in plane.iter_mut().enumerate() {
+                *byte = two[0][i] & 15 | two[1][i] << 4;
+            }
+            shift = 4;
         }
-        shift = 4;
-    }
-    let (plane, piece) = piece.split_at_mut(pairs);
-    for (four, plane) in indexed.as_chunks::<4>().0.iter().zip(plane.as_chunks_mut::<QUAD>().0) {
-        for (i, byte) in plane.iter_mut().enumerate() {
-            let two = |q: usize| (four[q][i] >> shift & 3) << (2 * q);
-            *byte = two(0) | two(1) | two(2) | two(3);
+        let (plane, piece) = piece.split_at_mut(pairs);
+        for (four, plane) in indexed.as_chunks::<4>().0.iter().zip(plane.as_chunks_mut::<QUAD>().0)
+        {
+            for (i, byte) in plane.iter_mut().enumerate() {
+                let two = |q: usize| (four[q][i] >> shift & 3) << (2 * q);
+                *byte = two(0) | two(1) | two(2) | two(3);
+            }
         }
-    }
-    let shift = shift + if pairs > 0 { 2 } else { 0 };
-    let (plane, piece) = piece.split_at_mut(ones);
-    for (quad, plane) in indexed.iter().zip(plane.as_chunks_mut::<{ QUAD / 8 }>().0) {
-        for (eight, byte) in quad.as_chunks::<8>().0.iter().zip(plane) {
-            *byte = (0..8).fold(0, |byte, i| byte | (eight[i] >> shift & 1) << i);
+        let shift = shift + if pairs > 0 { 2 } else { 0 };
+        let (plane, piece) = piece.split_at_mut(ones);
+        for (quad, plane) in indexed.iter().zip(plane.as_chunks_mut::<{ QUAD / 8 }>().0) {
+            for (eight, byte) in quad.as_chunks::<8>().0.iter().zip(plane) {
+                *byte = (0..8).fold(0, |byte, i| byte | (eight[i] >> shift & 1) << i);
+            }
         }
-    }
-    let (out, piece) = piece.split_at_mut(scales);
-    let pairs = out.as_chunks_mut::<2>().0.as_chunks_mut::<ROWS>().0;
-    for (two, out) in tile.scales.as_chunks::<2>().0.iter().zip(pairs) {
-        for (r, out) in out.iter_mut().enumerate() {
-            *out = [two[0][r][0] as u8, two[1][r][0] as u8];
+        let (out, piece) = piece.split_at_mut(scales);
+        let pairs = out.as_chunks_mut::<2>().0.as_chunks_mut::<ROWS>().0;
+        for (two, out) in tile.scales.as_chunks::<2>().0.iter().zip(pairs) {
+            for (r, out) in out.iter_mut().enumerate() {
+                *out = [two[0][r][0] as u8, two[1][r][0] as u8];
+            }
         }
-    }
-    let (out, piece) = piece.split_at_mut(minimums);
-    let pairs = out.as_chunks_mut::<2>().0.as_chunks_mut::<ROWS>().0;
-    for (two, out) in tile.minimums.iter().zip(pairs) {
-        for (two, out) in two.iter().zip(out) {
-            *out = two.map(|minimum| minimum as u8);
+        let (out, piece) = piece.split_at_mut(minimums);
+        let pairs = out.as_chunks_mut::<2>().0.as_chunks_mut::<ROWS>().0;
+        for (two, out) in tile.minimums.iter().zip(pairs) {
+            for (two, out) in two.iter().zip(out) {
+                *out = two.map(|minimum| minimum as u8);
+            }
         }
+        let (d, dmin) = (piece.split_at_mut(d).0, dmin);
+        put_scales(format, &tile.d, d);
+        let start = piece.len() - dmin;
+        put_scales(format, &tile.dmin, &mut piece[start..]);
     }
-    let (d, dmin) = (piece.split_at_mut(d).0, dmin);
-    put_scales(format, &tile.d, d);
-    let start = piece.len() - dmin;
-    put_scales(format, &tile.dmin, &mut piece[start..]);
 }
 
 /// Writes scales of blocks as FP16 or FP32.

@@ -6,16 +6,14 @@ use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::interleaved::{Interleaved, Lens, SomeRows};
 use crate::prefetch::prefetch;
 use crate::scratch::Scratch;
 use crate::value::Value;
 
 /// Columns of a panel. A panel has these columns of all rows, so that tile kernels read contiguous memory.
 pub(super) const PIECE: usize = 256;
-
-/// Maximum number of rows that are interleaved: see [`Epilogue::Interleaved`].
-#[cfg(target_arch = "x86_64")]
-pub(super) const TOGETHER: usize = 8;
 
 /// Prefetch distance in rows: rows of a panel are too short for hardware prefetching.
 const AHEAD: usize = 16;
@@ -39,21 +37,6 @@ pub(super) struct Quantized {
     pairs: Vec<Pairs>,
     #[cfg(target_arch = "x86_64")]
     interleaved: Interleaved,
-}
-
-/// Data of [`Epilogue::Interleaved`]. Within a panel, each [`TOGETHER`] rows are interleaved, and the rest as
-/// [`interleaved_rows`] rows, of which those that do not exist are 0.
-#[cfg(target_arch = "x86_64")]
-#[derive(Default)]
-struct Interleaved {
-    /// Number of rows, with those that do not exist.
-    rows: usize,
-    /// `[column / 16][row][column % 16]`.
-    levels: Vec<i8>,
-    /// `[block][row]`.
-    scales: Vec<f32>,
-    /// `[group][row]`, and `[group / 2][row][group % 2]` for blocks of 256.
-    sums: Vec<i16>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -208,13 +191,9 @@ impl Quantized {
         }
         #[cfg(target_arch = "x86_64")]
         if epilogue == Epilogue::Interleaved {
-            let sums_together = if len == 256 { 2 } else { 1 };
-            result.interleaved = Interleaved {
-                rows: padded(rows),
-                levels: interleave(result.all(), rows, PIECE, 16),
-                scales: interleave(&result.scales[..rows * (width / len)], rows, PIECE / len, 1),
-                sums: interleave(&result.sums, rows, PIECE / group, sums_together),
-            };
+            let scales = &result.scales[..rows * (width / len)];
+            let lens = Lens { panel: PIECE, block: len, group };
+            result.interleaved = Interleaved::new(rows, lens, result.all(), scales, &result.sums);
         }
         if wide {
             let mut all_levels = std::mem::take(&mut result.wide);
@@ -336,7 +315,6 @@ impl Quantized {
         column: usize,
         len: usize,
     ) -> SomeRows<'_, R> {
-        let (of_scales, of_sums) = (self.len.ilog2(), self.group.ilog2());
         if R == 1 && self.rows == 1 {
             return SomeRows {
                 levels: self.levels(0, column, len).as_chunks().0.as_chunks().0,
@@ -344,13 +322,7 @@ impl Quantized {
                 sums: self.sums(0, column, len),
             };
         }
-        let Interleaved { rows, levels, scales, sums } = &self.interleaved;
-        let (start, count) = (column * rows + first * len, R * len);
-        SomeRows {
-            levels: levels[start..][..count].as_chunks().0.as_chunks().0,
-            scales: scales[start >> of_scales..][..count >> of_scales].as_chunks().0,
-            sums: &sums[start >> of_sums..][..count >> of_sums],
-        }
+        self.interleaved.some_rows(first, column, len)
     }
 
     /// Returns the sums of the groups of a row from a column on.
@@ -358,47 +330,6 @@ impl Quantized {
     pub fn sums(&self, row: usize, column: usize, len: usize) -> &[i16] {
         &self.sums[self.place(row, column, self.group.ilog2())..][..len >> self.group.ilog2()]
     }
-}
-
-/// Some columns of `R` rows, interleaved as [`Interleaved`] says.
-#[cfg(target_arch = "x86_64")]
-pub(super) struct SomeRows<'r, const R: usize> {
-    pub levels: &'r [[[i8; 16]; R]],
-    pub scales: &'r [[f32; R]],
-    pub sums: &'r [i16],
-}
-
-/// Returns the number of rows that are interleaved if `left` are left.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn interleaved_rows(left: usize) -> usize {
-    left.next_power_of_two().min(TOGETHER)
-}
-
-/// Returns the number of rows after interleaving.
-#[cfg(target_arch = "x86_64")]
-fn padded(rows: usize) -> usize {
-    (0..rows).step_by(TOGETHER).map(|first| interleaved_rows(rows - first)).sum()
-}
-
-/// Interleaves rows within panels of `panel` items, of which `together` remain together.
-#[cfg(target_arch = "x86_64")]
-fn interleave<X: Copy + Default>(all: &[X], rows: usize, panel: usize, together: usize) -> Vec<X> {
-    let (width, padded) = (all.len() / rows, padded(rows));
-    let mut result = vec![X::default(); padded * width];
-    for (from, to) in all.chunks(panel * rows).zip(result.chunks_mut(panel * padded)) {
-        let width = from.len() / rows;
-        let groups = from.chunks(TOGETHER * width).zip(to.chunks_mut(TOGETHER * width));
-        for (from, to) in groups {
-            let step = to.len() / width * together;
-            for (row, from) in from.chunks_exact(width).enumerate() {
-                let parts = to.chunks_exact_mut(step).zip(from.chunks_exact(together));
-                for (to, from) in parts {
-                    to[row * together..][..together].copy_from_slice(from);
-                }
-            }
-        }
-    }
-    result
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -51,34 +51,7 @@ impl Tile {
     /// Unpacks `blocks` blocks of each row from a block on: signed levels to `wide`. Missing rows keep their
     /// contents.
     #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
     pub fn unpack<F: IntegerBlock>(
-        &mut self,
-        simd: V3F16c,
-        weights: &[u8],
-        row_bytes: usize,
-        first: usize,
-        blocks: usize,
-    ) {
-        self.rows::<F, _>(*simd, weights, row_bytes, first, blocks);
-        if F::MAX_LEVEL.is_some() {
-            return self.put(simd);
-        }
-        for (r, row) in self.levels.iter().enumerate() {
-            for (g, levels) in row.chunks_exact(F::GROUP).enumerate() {
-                // Levels are multiplied by their scales here, in 16 bits.
-                let s = if F::LEN == 32 { 1 } else { self.scales[g][r][0] };
-                let wide = &mut self.wide[g * F::GROUP / 2..][..F::GROUP / 2];
-                for (pair, wide) in levels.as_chunks::<2>().0.iter().zip(wide) {
-                    wide[r] = pair.map(|level| i16::from(level as i8) * s);
-                }
-            }
-        }
-    }
-
-    /// [`Tile::unpack`] by a call of a function that is compiled for AVX2.
-    #[cfg(target_arch = "x86_64")]
-    pub fn unpack_by_call<F: IntegerBlock>(
         &mut self,
         simd: V3F16c,
         weights: &[u8],
@@ -171,7 +144,7 @@ impl Tile {
     }
 }
 
-/// Arguments of [`Tile::unpack`].
+/// [`Tile::unpack`], compiled for AVX2 once for all callers.
 #[cfg(target_arch = "x86_64")]
 struct Unpack<'u, F> {
     simd: V3F16c,
@@ -190,6 +163,19 @@ impl<F: IntegerBlock> NullaryFnOnce for Unpack<'_, F> {
     #[inline(always)]
     fn call(self) {
         let Self { simd, tile, weights, row_bytes, first, blocks, .. } = self;
-        tile.unpack::<F>(simd, weights, row_bytes, first, blocks);
+        tile.rows::<F, _>(*simd, weights, row_bytes, first, blocks);
+        if F::MAX_LEVEL.is_some() {
+            return tile.put(simd);
+        }
+        for (r, row) in tile.levels.iter().enumerate() {
+            for (g, levels) in row.chunks_exact(F::GROUP).enumerate() {
+                // Levels are multiplied by their scales here, in 16 bits.
+                let s = if F::LEN == 32 { 1 } else { tile.scales[g][r][0] };
+                let wide = &mut tile.wide[g * F::GROUP / 2..][..F::GROUP / 2];
+                for (pair, wide) in levels.as_chunks::<2>().0.iter().zip(wide) {
+                    wide[r] = pair.map(|level| i16::from(level as i8) * s);
+                }
+            }
+        }
     }
 }

@@ -5,8 +5,9 @@ use std::arch::x86_64::{__m512, __m512i};
 use pulp::{NullaryFnOnce, cast};
 
 use super::super::ROWS;
+use super::super::interleaved::{SomeRows, TOGETHER, interleaved_rows};
 use super::super::packed::QUAD;
-use super::super::quantized::{Quantized, SomeRows, TOGETHER, interleaved_rows};
+use super::super::quantized::Quantized;
 use super::super::tile::DEPTH;
 use super::groups::Sums;
 use crate::avx512::V4Vnni;

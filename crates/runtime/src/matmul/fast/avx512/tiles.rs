@@ -48,7 +48,7 @@ pub(super) fn tiles<F: IntegerBlock>(
         };
         for (rows, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
             // With AVX2: see [`super::Avx512`].
-            unpacked.tile.unpack_by_call::<F>(simd.halves(), rows, row_bytes, first, count);
+            unpacked.tile.unpack::<F>(simd.halves(), rows, row_bytes, first, count);
             prefetch_rows(rows, row_bytes, ahead, next.start * F::BYTES..next.end * F::BYTES);
             if raised::<F>(amx) {
                 lower::<F>(simd, unpacked);
