@@ -1,6 +1,6 @@
 """Runs the static ARM64 build of gguf in qemu beside the build for this machine.
 
-Usage: python3 interop/platforms/arm64.py GGUF_BINARY GGUF_ARM64 CHECKPOINT_DIR [--only WORD]
+Usage: python3 interop/platforms/arm64.py GGUF_BINARY GGUF_ARM64 CHECKPOINT_DIR [--whisper DIR] [--only WORD]
 
 Exit codes, output and every byte of every file must be equal, except for sums over a run of a model, which the two processors add in
 another order. It needs `qemu-aarch64`, and that the system starts programs for ARM64 with it (binfmt_misc), since gguf starts itself
@@ -33,11 +33,13 @@ def main():
     parser.add_argument("here", metavar="GGUF_BINARY")
     parser.add_argument("arm64", metavar="GGUF_ARM64")
     parser.add_argument("checkpoint", metavar="CHECKPOINT_DIR")
+    parser.add_argument("--whisper", metavar="DIR", type=Path, help="checkpoint of a small Whisper model, for `transcribe`")
     parser.add_argument("--only", default="", help="cases whose name contains this word")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         paths = [Path(path).resolve() for path in (options.here, options.arm64, options.checkpoint)]
-        passed = runner.run(commands.cases(Emulator, *paths, Path(work), sums_differ=True), options.only)
+        whisper = options.whisper and options.whisper.resolve()
+        passed = runner.run(commands.cases(Emulator, *paths, Path(work), whisper, sums_differ=True), options.only)
     sys.exit(0 if passed else 1)
 
 

@@ -1,9 +1,12 @@
 """The same commands on this machine and on another platform: exit codes, output and all files must be equal."""
 
 import json
+import math
 import re
 import shutil
+import struct
 import subprocess
+import wave
 from pathlib import Path
 
 # Types that cover every encoder family: linear, K-quants, codebooks, ternary, microscaling.
@@ -11,6 +14,8 @@ TYPES = ["Q4_0", "Q5_1", "Q8_0", "Q4_K_M", "Q6_K", "Q2_K", "IQ4_XS", "IQ3_S", "T
 
 # Numbers that differ between runs.
 TIMES = re.compile(rb'("(?:[a-z_]*seconds|[a-z_]*per_second)": ?)[0-9.e+-]+')
+
+KEYS = Path(__file__).resolve().parents[2] / "crates/cli/tests/integration/cli"
 
 TEXT = "In the beginning God created the heaven and the earth.\nAnd the earth was without form, and void.\n"
 
@@ -89,10 +94,23 @@ def first_difference(a, b):
     return next((f"  here  {x}\n  there {y}" for x, y in lines if x != y), "  line ends")
 
 
-def cases(emulator, here, there, checkpoint, work, sums_differ=False):
+def write_sweep(path, seconds=2):
+    """Writes a tone that rises."""
+    with wave.open(str(path), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(16_000)
+        samples = (int(9_000 * math.sin(i * i / 40_000)) for i in range(16_000 * seconds))
+        sound.writeframes(b"".join(struct.pack("<h", sample) for sample in samples))
+
+
+def cases(emulator, here, there, checkpoint, work, whisper=None, sums_differ=False):
     both = Both(emulator, here, there, work, sums_differ)
     for folder in both.folders:
         shutil.copytree(checkpoint, folder / "checkpoint")
+        if whisper:
+            shutil.copytree(whisper, folder / "whisper")
+            write_sweep(folder / "sound.wav")
     both.put("text.txt", TEXT * 12)
     run = both.run
 
@@ -182,6 +200,44 @@ def cases(emulator, here, there, checkpoint, work, sums_differ=False):
         run("divergence", "--reference", "f16.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json", sums=True)
         run("perplexity", "f16.gguf", "-f", "text.txt", "-c", "64", "--save-logits", "logits.dat", sums=True)
 
+    def evaluate_in_parts():
+        words = ["perplexity", "f16.gguf", "-f", "text.txt", "-c", "64"]
+        for part in ["1/2", "2/2"]:
+            run(*words, "--part", part, "-o", f"{part[0]}.part", sums=True)
+        whole = json.loads(run(*words, "--json", sums=True))
+        assert json.loads(run("eval-merge", "1.part", "2.part", "--json")) == whole
+
+    def quality():
+        run("quality", "f16.gguf", "--files", "Q8_0.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json", output=False, sums=True)
+        run("sensitivity", "f16.gguf", "-f", "text.txt", "-c", "64", "--by", "role", "-o", "sensitivity.json", "--json", sums=True)
+        run("quantize", "f16.gguf", "sensitive.gguf", "--target-bpw", "4.5", "--sensitivity", "sensitivity.json")
+
+    def bench():
+        results = json.loads(run("bench", "Q4_0.gguf", "-p", "32", "-n", "8", "--json", output=False))
+        assert results, "no results"
+        run("recommend", "f16.gguf", "--json", output=False)
+
+    def embed():
+        run("embed", "f16.gguf", "--pooling", "mean", "-f", "text.txt", sums=True)
+        run("embed", "f16.gguf", "--pooling", "mean", "-f", "text.txt", "--output", "vectors.npy", sums=True)
+
+    def transcribe():
+        if not whisper:
+            return "not run: no --whisper"
+        run("convert", "whisper", "-o", "whisper.gguf")
+        for form in ["json", "srt", "text"]:
+            run("transcribe", "whisper.gguf", "sound.wav", "--format", form, sums=True)
+
+    def sign_and_verify():
+        both.put("key.pem", (KEYS / "key.pem").read_bytes())
+        both.put("key.pub", (KEYS / "key.pub").read_bytes())
+        run("convert", "checkpoint", "-o", "signed.gguf")
+        run("sign", "signed.gguf", "--key", "key.pem", output=False)
+        words = ["verify", "signed.gguf", "--signature", "signed.gguf.sig", "--public-key", "key.pub"]
+        run(*words, "--source", "checkpoint", "--json")
+        run("edit", "signed.gguf", "--set", "general.name=Changed")
+        run(*words, code=1)
+
     def name():
         run("name", "Mixtral-8x7B-v0.1-KQ2.gguf", "--json")
         run("name", "f16.gguf", "--canonical")
@@ -247,5 +303,5 @@ def cases(emulator, here, there, checkpoint, work, sums_differ=False):
 
     return [
         version, demo, convert, imatrix, quantize, check, inspect, edit, split_and_merge, compare_models, tokenize, generate, chat,
-        evaluate, name, export, lora, texts_with_crlf, chat_template, help_and_completions, errors, total,
+        evaluate, evaluate_in_parts, quality, bench, embed, transcribe, sign_and_verify, name, export, lora, texts_with_crlf, chat_template, help_and_completions, errors, total,
     ]
