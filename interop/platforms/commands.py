@@ -204,8 +204,11 @@ def cases(emulator, here, there, checkpoint, work, whisper=None, sums_differ=Fal
         words = ["perplexity", "f16.gguf", "-f", "text.txt", "-c", "64"]
         for part in ["1/2", "2/2"]:
             run(*words, "--part", part, "-o", f"{part[0]}.part", sums=True)
-        whole = json.loads(run(*words, "--json", sums=True))
-        assert json.loads(run("eval-merge", "1.part", "2.part", "--json")) == whole
+        whole = run(*words, "--json", sums=True)
+        merged = run("eval-merge", "1.part", "2.part", "--json")
+        # With `sums_differ`, the parts are those of this machine.
+        a, b = (json.loads(output)["models"][0]["perplexity"] for output in (whole, merged))
+        assert math.isclose(a, b, rel_tol=1e-4 if sums_differ else 0), f"{a} as a whole, {b} in parts"
 
     def quality():
         run("quality", "f16.gguf", "--files", "Q8_0.gguf", "Q4_0.gguf", "-f", "text.txt", "-c", "64", "--json", output=False, sums=True)
