@@ -90,22 +90,22 @@ def main():
     parser.add_argument("--tasks", type=int, default=10, help="tasks of each kind (default: 10)")
     options = parser.parse_args()
 
-    sources = {"--lookup": ["--lookup"]}
+    sources = {"lookup": []}
     if options.draft:
-        sources["--draft"] = ["--draft", options.draft]
-        sources["both"] = ["--lookup", "--draft", options.draft]
+        sources["--draft"] = ["--no-lookup", "--draft", options.draft]
+        sources["both"] = ["--draft", options.draft]
     speeds, plain_speeds, done = {}, [], {}
     for kind, task in tasks():
         done[kind] = done.get(kind, 0) + 1
         if done[kind] > options.tasks:
             continue
-        plain = [generate(options.gguf, options.model, task, options.tokens, [])]
+        plain = [generate(options.gguf, options.model, task, options.tokens, ["--no-lookup"])]
         found = {}
         for name, drafts in sources.items():
             found[name] = generate(options.gguf, options.model, task, options.tokens, drafts)
             if found[name]["ids"] != plain[0]["ids"]:
                 sys.exit(f"{name} generated another text: {kind}, task {done[kind]}")
-        plain.append(generate(options.gguf, options.model, task, options.tokens, []))
+        plain.append(generate(options.gguf, options.model, task, options.tokens, ["--no-lookup"]))
         speed = statistics.mean(run["tokens_per_second"] for run in plain)
         plain_speeds.append(speed)
         line = []

@@ -117,6 +117,7 @@ const TRANSLATIONS: &[(&[&str], &[&str], usize, Meaning)] = &[
     (&["-ctk", "--cache-type-k"], TEXT, 1, Flag("--cache-type")),
     (&["-fa", "--flash-attn"], TEXT, 1, Nothing(OWN)),
     (&["-md"], TEXT, 1, Flag("--draft")),
+    (&["--lookup"], TEXT, 0, Nothing(Some("prompt lookup is on unless --no-lookup is given"))),
     (&["--draft"], TEXT, 1, Number("--draft-max")),
     (
         &[

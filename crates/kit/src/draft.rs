@@ -19,7 +19,7 @@ const FIRST_ID: usize = 5;
 
 /// Help for a draft model of another vocabulary.
 const SAME_FAMILY: &str =
-    "use a smaller model of the same family, with the same tokenizer, or --lookup";
+    "use a smaller model of the same family, with the same tokenizer, or omit --draft";
 
 /// A loaded model that can draft tokens for a target model.
 pub struct Draft {
@@ -51,7 +51,7 @@ impl Draft {
         let source = redact(source);
         if let Some(fault) = fault(&model.executor) {
             let what = format!("{source} cannot draft tokens: it {fault}");
-            let help = "use a causal language model with attention in all layers, or --lookup";
+            let help = "use a causal language model with attention in all layers, or omit --draft";
             return Err(Error::request("draft-unusable", what, help));
         }
         let own = Tokenizer::from_metadata(&model.metadata, TokenizerOptions::default())

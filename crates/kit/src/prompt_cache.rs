@@ -39,7 +39,8 @@ impl PromptCache {
     /// Returns the cache at `path` of a model with KV caches of a type. The file need not exist.
     ///
     /// # Errors
-    /// `prompt-cache-unusable` if the model has an encoder or no states; if its tensors cannot be read.
+    /// `prompt-cache-unusable` if the model has an encoder or no states; `prompt-cache-invalid` and `prompt-cache-other`
+    /// as in [`PromptCache::restore`]; if the tensors of the model cannot be read.
     pub fn new(path: &Path, model: &LoadedModel, cache_type: CacheType) -> Result<Self, Error> {
         let executor = &model.executor;
         let graph = executor.graph();
@@ -58,7 +59,9 @@ impl PromptCache {
             ("instructions", executor.instructions().name().to_owned()),
             ("cache_type", cache_type.name().to_owned()),
         ];
-        Ok(Self { path: path.to_owned(), identity })
+        let cache = Self { path: path.to_owned(), identity };
+        cache.open()?;
+        Ok(cache)
     }
 
     /// Restores the saved tokens with which `prompt` begins in the first sequence of a context, except for its last token,

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use gguf_kit::generate::{Completion, GenerateOptions, StopReason, TextModel, generate};
+use gguf_kit::prompt_cache::PromptCache;
 use gguf_runtime::Context;
 use gguf_runtime::speculation::Speculation;
 use gguf_store::{AtomicFile, Existing, Overwrite};
@@ -14,7 +15,7 @@ use serde_json::Value as Json;
 use super::conversation::{self, message};
 use super::editor::Input;
 use super::interrupt::Interrupt;
-use super::{Session, TemplateArgs, report_faults, report_speed};
+use super::{PromptCacheArgs, Session, report_faults, report_speed};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -27,12 +28,13 @@ const HELP: &str = "\
 /bye              leave; also /exit, /quit, Ctrl-D, or Ctrl-C twice
 \\ at the end of a line continues it; \"\"\" begins and ends several lines";
 
-/// Reads messages, and answers each.
+/// Continues a conversation: reads messages, and answers each.
 pub fn run(
     session: &Session,
     template: TemplateSource,
-    args: &TemplateArgs,
+    messages: Vec<Json>,
     first: &str,
+    cache_args: &PromptCacheArgs,
 ) -> Result<(), Failure> {
     let interrupt = Interrupt::new();
     let size = session.args.ctx_size.unwrap_or_else(|| session.default_context());
@@ -46,7 +48,9 @@ pub fn run(
         size,
         template,
         cached: Vec::new(),
-        messages: args.system.iter().map(|text| message("system", text)).collect(),
+        cache: cache_args.open(session)?,
+        cache_args,
+        messages,
         interrupt,
     };
     if input.is_terminal() {
@@ -57,22 +61,35 @@ pub fn run(
         ));
     }
     let mut first = Some(first.to_owned()).filter(|text| !text.is_empty());
+    let mut is_unanswered = chat.messages.last().is_some_and(|last| last["role"] == "user");
     loop {
-        let text = match first.take() {
-            Some(text) => text,
-            None => match input.read(&chat.interrupt)? {
+        let outcome = if std::mem::take(&mut is_unanswered) {
+            chat.answer().map(ControlFlow::Continue)
+        } else {
+            let text = match first.take() {
                 Some(text) => text,
-                None => return Ok(()),
-            },
+                None => match input.read(&chat.interrupt)? {
+                    Some(text) => text,
+                    None => break,
+                },
+            };
+            chat.take(&text, input.is_terminal())
         };
-        match chat.take(&text, input.is_terminal()) {
+        match outcome {
             Ok(ControlFlow::Continue(())) => {}
-            Ok(ControlFlow::Break(())) => return Ok(()),
+            Ok(ControlFlow::Break(())) => break,
             // A person can try again.
             Err(failure) if input.is_terminal() => failure.print(),
             Err(failure) => return Err(failure),
         }
     }
+    if cache_args.prompt_cache_all
+        && let Some(cache) = &chat.cache
+        && !chat.cached.is_empty()
+    {
+        cache.save(&chat.context, &chat.cached)?;
+    }
+    Ok(())
 }
 
 struct Chat<'s> {
@@ -84,6 +101,8 @@ struct Chat<'s> {
     template: TemplateSource,
     /// Tokens in the KV cache.
     cached: Vec<u32>,
+    cache: Option<PromptCache>,
+    cache_args: &'s PromptCacheArgs,
     messages: Vec<Json>,
     interrupt: Interrupt,
 }
@@ -144,9 +163,10 @@ impl Chat<'_> {
 
     fn try_answer(&mut self) -> Result<(), Failure> {
         let ids = self.prompt()?;
-        let reused = self.reuse_prefix(&ids);
+        let is_first = self.cached.is_empty();
+        let mut reused = self.reuse_prefix(&ids);
         let options = self.options();
-        let Self { session, context, speculation, interrupt, .. } = self;
+        let Self { session, context, speculation, interrupt, cache, cache_args, .. } = self;
         let mut out = std::io::stdout().lock();
         let mut fault = None;
         let mut read = |text: &str| {
@@ -162,13 +182,18 @@ impl Chat<'_> {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
+        let mut answer = Ok(());
+        if let Some(cache) = cache.as_ref().filter(|_| is_first) {
+            answer =
+                cache_args.prepare(cache, context, &ids, &progress).map(|found| reused = found);
+        }
         let model = TextModel {
             context,
             tokenizer: &session.tokenizer,
             metadata: &session.running.metadata,
             speculation: speculation.as_mut(),
         };
-        let answer = generate(model, &ids, &options, &mut read, &progress);
+        let answer = answer.and_then(|()| generate(model, &ids, &options, &mut read, &progress));
         self.interrupt.forget();
         if let Some(fault) = fault {
             return Err(fault.into());

@@ -7,6 +7,7 @@ use gguf_tokenizer::template::{Context as Variables, TemplateSource};
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use serde_json::{Value as Json, json};
 
+use super::TemplateArgs;
 use crate::commands::render_template;
 use crate::failure::Failure;
 
@@ -54,8 +55,17 @@ pub fn template(
     Ok(TemplateSource::from_metadata(&metadata, None)?)
 }
 
+/// Returns the system prompt and the messages of a JSON file, if there are any.
+pub fn begin(args: &TemplateArgs, file: Option<&Path>) -> Result<Vec<Json>, Failure> {
+    let mut messages: Vec<Json> = args.system.iter().map(|text| message("system", text)).collect();
+    if let Some(file) = file {
+        messages.extend(read(file)?);
+    }
+    Ok(messages)
+}
+
 /// Reads messages from a JSON file.
-pub fn read(file: &Path) -> Result<Vec<Json>, Failure> {
+fn read(file: &Path) -> Result<Vec<Json>, Failure> {
     let text = gguf_kit::read_text(file)?;
     let json: Json = serde_json::from_str(&text).map_err(|fault| {
         let fault = gguf_kit::json::fault(&fault);

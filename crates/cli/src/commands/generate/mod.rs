@@ -19,7 +19,7 @@ use gguf_kit::run::{ExecutorOptions, LoadedModel};
 use gguf_runtime::speculation::{self, PromptLookup, Speculation};
 use gguf_runtime::{Context, ContextOptions, SamplingOptions};
 use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::document;
 use crate::downloads;
@@ -70,7 +70,7 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  gguf chat model.gguf\n  gguf chat model.gguf --system \"Be brief.\"\n  \
-                        gguf chat model.gguf --chat-template chatml"
+                        gguf chat model.gguf --chat-template chatml\n  gguf chat model.gguf --messages conversation.json"
 )]
 pub struct ChatArgs {
     /// Model: a file, directory, shard or remote location.
@@ -85,10 +85,15 @@ pub struct ChatArgs {
     /// First message.
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
+    /// Conversation to continue, as `/save` writes it: a JSON list of objects with `role` and `content`.
+    #[arg(long, value_name = "FILE")]
+    messages: Option<PathBuf>,
     #[command(flatten)]
     template: TemplateArgs,
     #[command(flatten)]
     generation: GenerationArgs,
+    #[command(flatten)]
+    cache: PromptCacheArgs,
 }
 
 #[derive(clap::Args)]
@@ -116,9 +121,9 @@ struct Input {
 struct PromptCacheArgs {
     /// Prompt cache: a file with the state of the model after the prompt. Prompts that begin with the same text begin from it.
     /// It is created or brought up to date, and the text is the same as without it.
-    #[arg(long, value_name = "FILE", conflicts_with = "chat", help_heading = "Prompt cache")]
+    #[arg(long, value_name = "FILE", help_heading = "Prompt cache")]
     prompt_cache: Option<PathBuf>,
-    /// Save the answer in the prompt cache too.
+    /// Save the answer in the prompt cache too; in a chat, the whole conversation when it ends.
     #[arg(long, requires = "prompt_cache", help_heading = "Prompt cache")]
     prompt_cache_all: bool,
     /// Do not write the prompt cache.
@@ -171,14 +176,13 @@ pub(super) struct GenerationArgs {
 #[command(next_help_heading = "Speculative decoding")]
 #[group(skip)]
 struct SpeculationArgs {
-    /// Draft model: a smaller model with the same vocabulary drafts tokens, and the model checks several in one run. The
-    /// text is the same.
+    /// Draft model: a smaller model with the same vocabulary drafts tokens where prompt lookup finds none, and the model
+    /// checks several in one run. The text is the same.
     #[arg(long, value_name = "MODEL", alias = "model-draft", alias = "spec-draft-model")]
     draft: Option<String>,
-    /// Draft the tokens that followed the same tokens before (prompt lookup), and check several in one run. The text is
-    /// the same. With --draft, the draft model is asked where nothing is found.
+    /// Do not draft the tokens that followed the same tokens before (prompt lookup).
     #[arg(long)]
-    lookup: bool,
+    no_lookup: bool,
     /// Maximum number of drafted tokens; 0 disables drafts. Drafts are as long as measured acceptance and speed make
     /// worthwhile.
     #[arg(
@@ -245,6 +249,21 @@ impl PromptCacheArgs {
         let cache_type = session.args.run.cache_type(session.args.precision);
         Ok(Some(PromptCache::new(path, &session.running, cache_type)?))
     }
+
+    /// Restores the saved tokens with which a prompt begins, and returns their number. Then brings the cache up to date.
+    fn prepare(
+        &self,
+        cache: &PromptCache,
+        context: &mut Context,
+        prompt: &[u32],
+        progress: &dyn gguf_store::Progress,
+    ) -> Result<usize, gguf_kit::Error> {
+        let reused = cache.restore(context, prompt)?;
+        if !self.prompt_cache_ro && reused + 1 < prompt.len() {
+            cache.extend(context, prompt, progress)?;
+        }
+        Ok(reused)
+    }
 }
 
 impl SamplingArgs {
@@ -307,9 +326,9 @@ impl<'a> Session<'a> {
 
     /// Returns speculative decoding in a context of a size; `None` if it is off.
     fn speculation(&self, tokens: usize) -> Result<Option<Speculation>, Failure> {
-        let SpeculationArgs { lookup, draft_max, .. } = self.args.speculation;
+        let SpeculationArgs { no_lookup, draft_max, .. } = self.args.speculation;
         let mut speculation = Speculation::new(draft_max);
-        if lookup {
+        if !no_lookup {
             speculation = speculation.with(PromptLookup::default());
         }
         if let Some(draft) = &self.draft {
@@ -317,7 +336,7 @@ impl<'a> Session<'a> {
             let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
             speculation = speculation.with(draft.source(options)?);
         }
-        Ok((draft_max > 0 && (lookup || self.draft.is_some())).then_some(speculation))
+        Ok((draft_max > 0 && !(no_lookup && self.draft.is_none())).then_some(speculation))
     }
 
     fn context(&self, tokens: usize) -> Result<Context, Failure> {
@@ -337,9 +356,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         || input.messages.is_some();
     let is_conversation =
         input.chat || !is_given && !args.raw && !args.json && std::io::stdin().is_terminal();
-    if is_conversation && input.cache.prompt_cache.is_some() {
-        return Err(Failure::Usage("--prompt-cache needs a prompt: give one with -p or -f".into()));
-    }
     let prompt = match (&input.prompt, &input.file) {
         (Some(prompt), _) => prompt.clone(),
         (_, Some(file)) => gguf_kit::read_text(file)?,
@@ -355,17 +371,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         if is_conversation {
             let template = template.ok_or_else(|| no_template(&source))?;
-            return chat::run(&session, template, &args.template, &prompt);
+            let messages = conversation::begin(&args.template, input.messages.as_deref())?;
+            return chat::run(&session, template, messages, &prompt, &input.cache);
         }
         let needs_template = input.messages.is_some() || args.template.system.is_some();
         let ids = match template {
             Some(template) => {
-                let messages = match &input.messages {
-                    Some(file) => conversation::read(file)?,
-                    None => vec![message("user", &prompt)],
-                };
-                let system = args.template.system.iter().map(|text| message("system", text));
-                let messages: Vec<Json> = system.chain(messages).collect();
+                let mut messages = conversation::begin(&args.template, input.messages.as_deref())?;
+                if input.messages.is_none() {
+                    messages.push(message("user", &prompt));
+                }
                 conversation::encode(&session.tokenizer, &template, &messages)?
             }
             None if needs_template => return Err(no_template(&source)),
@@ -388,7 +403,8 @@ pub fn run_chat(args: &ChatArgs) -> Result<(), Failure> {
         let chosen = args.template.chat_template.as_deref();
         let template = conversation::template(&session.running.metadata, chosen)?;
         let template = template.ok_or_else(|| no_template(&source))?;
-        chat::run(&session, template, &args.template, &first)
+        let messages = conversation::begin(&args.template, args.messages.as_deref())?;
+        chat::run(&session, template, messages, &first, &args.cache)
     })
 }
 
@@ -429,15 +445,9 @@ fn generate_once(
     let started = Instant::now();
     let cache = cache_args.open(session)?;
     let reused = match &cache {
-        Some(cache) => cache.restore(&mut context, ids)?,
+        Some(cache) => cache_args.prepare(cache, &mut context, ids, &progress)?,
         None => 0,
     };
-    if let Some(cache) = &cache
-        && !cache_args.prompt_cache_ro
-        && reused + 1 < ids.len()
-    {
-        cache.extend(&mut context, ids, &progress)?;
-    }
     let mut out = std::io::stdout().lock();
     let mut fault = None;
     let mut has_text = false;

@@ -1,6 +1,7 @@
 //! Prompt caches of `gguf generate`.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -25,13 +26,10 @@ fn cached_prompts_give_the_same_text() {
     let (model, q4) = (dir.f16(), dir.path("q4.gguf"));
     succeeds(&["quantize", &model, &q4, "Q4_K_M"]);
     for model in [&model, &q4] {
-        for (number, more) in [
-            &[][..],
-            &["--cache-type", "q8_0"],
-            &["--cache-type", "f32", "--precision", "exact", "--lookup"],
-        ]
-        .into_iter()
-        .enumerate()
+        for (number, more) in
+            [&[][..], &["--cache-type", "q8_0"], &["--cache-type", "f32", "--precision", "exact"]]
+                .into_iter()
+                .enumerate()
         {
             let cache = dir.path(&format!("{number}.gguf"));
             let cached_run = |prompt: &str| {
@@ -120,4 +118,53 @@ fn other_files_are_refused_and_kept() {
     }
     let args = ["generate", &model, "-p", "a", "--prompt-cache-all"];
     fails(&args, 2, &["--prompt-cache"]);
+}
+
+#[test]
+fn chats_begin_from_a_cache() {
+    let dir = Dir::new();
+    let (f16, model, template) = (dir.f16(), dir.path("chat.gguf"), dir.path("chat.jinja"));
+    let (cache, conversation) = (dir.path("cache.gguf"), dir.path("conversation.json"));
+    fs::write(&template, "{% for m in messages %}{{ m.content }} {% endfor %}").unwrap();
+    succeeds(&["edit", &f16, "--chat-template-file", &template, "-o", &model]);
+    let typed = dir.path("typed");
+    let chat = |input: &str, more: &[&str]| {
+        fs::write(&typed, input).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_gguf"))
+            .args(["chat", &model, "-n", "6", "--temp", "0", "-v"])
+            .args(more)
+            .stdin(fs::File::open(&typed).unwrap())
+            .output()
+            .unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{messages}");
+        let computed = messages.split("prompt ").filter_map(|part| part.split_once(" tokens, "));
+        let computed: Vec<usize> = computed.filter_map(|(count, _)| count.parse().ok()).collect();
+        (String::from_utf8(output.stdout).unwrap(), computed)
+    };
+    let with_cache = ["--prompt-cache", &cache];
+    let first = format!("{SYSTEM}\n");
+    let (plain, all) = chat(&first, &[]);
+    assert!(all[0] > 20, "{all:?}");
+    assert_eq!(chat(&first, &with_cache), (plain.clone(), all));
+    assert_eq!(chat(&first, &with_cache), (plain.clone(), vec![1]));
+
+    // The whole conversation, which goes on in another chat.
+    chat(&first, &[&with_cache[..], &["--prompt-cache-all"]].concat());
+    let messages = serde_json::json!([
+        {"role": "user", "content": SYSTEM},
+        {"role": "assistant", "content": plain.trim_end_matches('\n')},
+    ]);
+    fs::write(&conversation, messages.to_string()).unwrap();
+    let continued = ["--messages", &conversation];
+    let (expected, all) = chat("And God\n", &continued);
+    let (found, computed) = chat("And God\n", &[&continued[..], &with_cache].concat());
+    assert_eq!(found, expected);
+    assert!(computed[0] + 20 < all[0], "{computed:?} of {all:?}");
+
+    // A conversation that ends with a message of the user is answered at once.
+    fs::write(&conversation, serde_json::json!([messages[0]]).to_string()).unwrap();
+    assert_eq!(chat("", &continued).0, plain);
+    fs::write(&cache, "notes").unwrap();
+    fails(&[&["chat", &model], &with_cache[..]].concat(), 1, &["is not a prompt cache"]);
 }

@@ -38,12 +38,12 @@ fn drafts_do_not_change_the_text() {
             &["--temp", "0", "-n", "100", "--cache-type", "q8_0"],
         ] {
             let words = [&["-p", &prompt], words].concat();
-            let (plain, none, ..) = completion(model, &words);
+            let (plain, none, ..) = completion(model, &[&words[..], &["--no-lookup"]].concat());
             assert_eq!(none, 0);
             let drafts = [
-                &["--lookup"][..],
-                &["--draft", &q4],
-                &["--lookup", "-md", &f16, "--draft-max", "5"],
+                &[][..],
+                &["--no-lookup", "--draft", &q4],
+                &["-md", &f16, "--draft-max", "5"],
                 &["--draft", &bad],
             ];
             for (number, flags) in drafts.into_iter().enumerate() {
@@ -71,7 +71,7 @@ fn drafts_with_nan_are_dropped() {
     bytes[at..at + 2].copy_from_slice(&[0, 0x7e]);
     fs::write(&bad, bytes).unwrap();
     // A draft model as large as its target is not asked at first.
-    let words = ["-p", PROMPT, "--temp", "0", "-n", "80"];
+    let words = ["-p", PROMPT, "--temp", "0", "-n", "80", "--no-lookup"];
     let (plain, ..) = completion(&f16, &words);
     let (ids, drafted, _, messages) = completion(&f16, &[&words[..], &["--draft", &bad]].concat());
     assert_eq!((ids, drafted), (plain, 0));
@@ -93,7 +93,11 @@ fn unsuitable_drafts_are_refused() {
     };
     refused("none.gguf", 3, &["cannot open none.gguf"]);
     let other = edited("bos.gguf", "tokenizer.ggml.bos_token_id=7");
-    refused(&other, 2, &["bos.gguf differs: the BOS token is 7, not", "same family", "--lookup"]);
+    refused(
+        &other,
+        2,
+        &["bos.gguf differs: the BOS token is 7, not", "same family", "omit --draft"],
+    );
     let short = edited("short.gguf", "llama.context_length=32");
     let long = ["generate", &f16, "-p", "a", "-c", "64", "--draft", &short];
     fails(&long, 2, &["trained with a context of 32 tokens", "has 64", "--ctx-size to 32"]);
