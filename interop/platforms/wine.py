@@ -1,7 +1,13 @@
-"""Runs a Windows program under Wine, without a display, in a prefix of its own."""
+"""Runs a Windows program under Wine, without a display, in a prefix of its own.
+
+Usage: python3 interop/platforms/wine.py PREFIX
+
+creates a prefix in which programs of this repository can start.
+"""
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 # No messages of Wine on standard error, and no questions about components that a program without windows does not need.
@@ -65,3 +71,7 @@ class Wine:
     def path(path):
         """Returns the name of a file of this machine on drive `Z:`."""
         return "Z:" + str(Path(path).absolute()).replace("/", "\\")
+
+
+if __name__ == "__main__":
+    Wine(sys.argv[1]).close()

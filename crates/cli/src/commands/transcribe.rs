@@ -21,6 +21,7 @@ use crate::threads::on_threads;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf transcribe whisper-base.gguf talk.mp3\n  \
                         gguf transcribe whisper-base.gguf film.flac --language de --translate\n  \
+                        gguf transcribe whisper-base.gguf lecture.mp3 --batch-size 8\n  \
                         gguf transcribe whisper-base.gguf talk.ogg --format srt -o talk.srt")]
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
@@ -37,6 +38,16 @@ pub struct Args {
     /// Print segment timestamps. Subtitles and JSON always have them.
     #[arg(long)]
     timestamps: bool,
+    /// Parts of a recording to decode together. A long recording is cut in pauses, which is faster; with 1, each window
+    /// continues the text of the one before.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=64),
+        alias = "batch_size"
+    )]
+    batch_size: u8,
     /// Disable temperature fallback.
     #[arg(long)]
     no_fallback: bool,
@@ -81,6 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             language: args.language.as_deref().map(str::to_lowercase),
             translate: args.translate,
             timestamps: args.timestamps || format != Format::Text,
+            batch_size: args.batch_size.into(),
             no_fallback: args.no_fallback,
             cache_type: args.run.cache_type(args.precision),
         };

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use gguf::Error;
 
 use super::frame::FrameTransform;
+use super::pauses::{self, BLOCK};
 use super::recording::open_file;
 use super::{FFT_LEN, HOP, RATE, Recording};
 
@@ -26,6 +28,8 @@ pub struct MelSpectrogram {
     bands: usize,
     frames: usize,
     maximum: f32,
+    /// Logarithm of the greatest power in a band of each block of frames.
+    loudness: Vec<f32>,
     source: FrameSource,
     /// Values of the frames from number `first` on.
     buffer: VecDeque<f32>,
@@ -49,11 +53,15 @@ impl MelSpectrogram {
         let file = open_file(path)?;
         let again = file.try_clone().map_err(|fault| Error::read(path, fault))?;
         let mut source = FrameSource::open(path, file, bands)?;
-        let mut maximum = f32::NEG_INFINITY;
+        let mut loudness = vec![f32::NEG_INFINITY];
         let mut frame = Vec::new();
         let mut reported = 0;
         while source.next(&mut frame)? {
-            maximum = frame.iter().copied().fold(maximum, f32::max);
+            let block = (source.computed - 1) / BLOCK;
+            loudness.resize(block + 1, f32::NEG_INFINITY);
+            if let Some(loudest) = loudness.last_mut() {
+                *loudest = frame.iter().copied().fold(*loudest, f32::max);
+            }
             frame.clear();
             if source.read - reported > WINDOW {
                 on_samples(source.read - reported)?;
@@ -64,7 +72,8 @@ impl MelSpectrogram {
             path: path.to_owned(),
             bands,
             frames: (source.read / HOP).max(1),
-            maximum,
+            maximum: loudness.iter().copied().fold(f32::NEG_INFINITY, f32::max),
+            loudness,
             source: FrameSource::open(path, again, bands)?,
             buffer: VecDeque::new(),
             first: 0,
@@ -80,6 +89,15 @@ impl MelSpectrogram {
     /// Number of mel bands of a frame.
     pub fn bands(&self) -> usize {
         self.bands
+    }
+
+    /// Cuts the recording into parts of at most `max` frames, in pauses where there are any.
+    pub fn parts(&self, max: usize) -> Vec<Range<usize>> {
+        let blocks = self.frames.div_ceil(BLOCK);
+        let loudness = self.loudness.get(..blocks).unwrap_or(&self.loudness);
+        let frame = |block: usize| (block * BLOCK).min(self.frames);
+        let parts = pauses::parts(loudness, max / BLOCK).into_iter();
+        parts.map(|part| frame(part.start)..frame(part.end)).collect()
     }
 
     /// Returns `len` frames from frame `first` on. A recording shorter than 30 seconds is padded with silence up to

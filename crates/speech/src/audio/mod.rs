@@ -3,6 +3,7 @@
 mod frame;
 mod mel_filters;
 mod mel_spectrogram;
+mod pauses;
 mod recording;
 mod resample;
 mod wav_header;

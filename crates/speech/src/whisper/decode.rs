@@ -1,4 +1,4 @@
-//! Decodes the tokens of one window at one temperature.
+//! Decodes the tokens of windows at one temperature.
 
 use std::io::Write;
 
@@ -26,9 +26,11 @@ pub(super) struct Decoded {
     pub compression_ratio: f64,
 }
 
-/// Parameters of one decoding attempt.
+/// Parameters of one attempt at the window of a sequence.
 pub(super) struct DecodeRequest<'a> {
     pub rules: &'a LogitRules<'a>,
+    /// Sequence of the window.
+    pub sequence: usize,
     /// Tokens before the sampled ones.
     pub prompt: &'a [u32],
     /// Sampling temperature; 0 is greedy.
@@ -39,61 +41,114 @@ pub(super) struct DecodeRequest<'a> {
     pub seed: u64,
 }
 
-/// Decodes the window whose encoder output is in `context`.
+/// Decodes windows whose encoder outputs are in `context`, one for each request, with one run for a token of each.
 pub(super) fn decode(
     context: &mut Context,
     tokenizer: &Tokenizer,
-    request: &DecodeRequest<'_>,
+    requests: &[DecodeRequest<'_>],
     progress: &dyn Progress,
-) -> Result<Decoded, Error> {
-    let DecodeRequest { rules, prompt, temperature, max_tokens, seed } = *request;
-    context.truncate(0, 0);
-    let vocabulary = rules.vocabulary;
-    // `min_p` drops the tokens that the rules forbid.
-    let sampling = SamplingOptions {
-        temperature,
-        top_k: 0,
-        top_p: 1.0,
-        min_p: f32::MIN_POSITIVE,
-        seed,
-        ..SamplingOptions::default()
-    };
-    let mut sampler = Sampler::new(sampling);
-    let mut decoded = Decoded { temperature, ..Decoded::default() };
-    let start = prompt.iter().rposition(|id| *id == vocabulary.start);
-    let last = prompt.len().saturating_sub(1);
-    let token = |(at, &id): (usize, &u32)| Token {
-        id,
-        sequence: 0,
-        output: at == last || Some(at) == start,
-    };
-    let mut batch = Batch { tokens: prompt.iter().enumerate().map(token).collect() };
-    let mut sum = 0.0;
-    while decoded.ids.len() < max_tokens && context.room(0) >= batch.tokens.len() {
+) -> Result<Vec<Decoded>, Error> {
+    for request in requests {
+        context.truncate(request.sequence, 0);
+    }
+    let mut attempts: Vec<Attempt<'_>> = requests.iter().map(Attempt::new).collect();
+    loop {
+        let mut batch = Batch::default();
+        for attempt in &mut attempts {
+            attempt.has_ended |= attempt.decoded.ids.len() >= attempt.request.max_tokens
+                || context.room(attempt.request.sequence) < attempt.next.len();
+            if !attempt.has_ended {
+                batch.tokens.extend(&attempt.next);
+            }
+        }
+        if batch.tokens.is_empty() {
+            break;
+        }
         let output = context.run_finite(&batch, OutputKind::Logits, progress)?;
+        let mut row = 0;
+        for attempt in attempts.iter_mut().filter(|attempt| !attempt.has_ended) {
+            let first = row;
+            row += attempt.next.iter().filter(|token| token.output).count();
+            attempt.read(output.row(first), output.row(row.saturating_sub(1)))?;
+        }
+    }
+    Ok(attempts.into_iter().map(|attempt| attempt.finish(tokenizer)).collect())
+}
+
+/// A window that is being decoded.
+struct Attempt<'a> {
+    request: &'a DecodeRequest<'a>,
+    sampler: Sampler,
+    /// Tokens of the next run.
+    next: Vec<Token>,
+    decoded: Decoded,
+    /// Sum of the log-probabilities of the sampled tokens.
+    sum: f64,
+    has_ended: bool,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(request: &'a DecodeRequest<'a>) -> Self {
+        let DecodeRequest { rules, sequence, prompt, temperature, seed, .. } = *request;
+        // `min_p` drops the tokens that the rules forbid.
+        let sampling = SamplingOptions {
+            temperature,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: f32::MIN_POSITIVE,
+            seed,
+            ..SamplingOptions::default()
+        };
+        let start = prompt.iter().rposition(|id| *id == rules.vocabulary.start);
+        let last = prompt.len().saturating_sub(1);
+        let token = |(at, &id): (usize, &u32)| Token {
+            id,
+            sequence,
+            output: at == last || Some(at) == start,
+        };
+        Self {
+            request,
+            sampler: Sampler::new(sampling),
+            next: prompt.iter().enumerate().map(token).collect(),
+            decoded: Decoded { temperature, ..Decoded::default() },
+            sum: 0.0,
+            has_ended: false,
+        }
+    }
+
+    /// Samples the next token, given the logits after the last token, and in the first run those after the start of the
+    /// transcript.
+    fn read(&mut self, at_start: &[f32], last: &[f32]) -> Result<(), Error> {
+        let DecodeRequest { rules, sequence, .. } = *self.request;
+        let vocabulary = rules.vocabulary;
+        let decoded = &mut self.decoded;
         if decoded.ids.is_empty() {
-            let at_start = output.row(0);
             let no_speech = vocabulary.no_speech.and_then(|id| at_start.get(id as usize));
             decoded.no_speech_prob =
                 no_speech.map_or(0.0, |logit| (f64::from(*logit) - log_sum_exp(at_start)).exp());
         }
-        let mut logits = output.row(output.rows.saturating_sub(1)).to_vec();
+        let mut logits = last.to_vec();
         rules.apply(&decoded.ids, &mut logits);
-        let sampled = sampler.sample(&logits);
+        let sampled = self.sampler.sample(&logits);
         let Some((id, logit)) = sampled.and_then(|id| Some((id, *logits.get(id as usize)?))) else {
             return Err(Error::weights("output", "all logits are NaN"));
         };
-        sum += f64::from(logit) - log_sum_exp(&logits);
-        if id == vocabulary.end {
-            break;
+        self.sum += f64::from(logit) - log_sum_exp(&logits);
+        self.has_ended = id == vocabulary.end;
+        if !self.has_ended {
+            decoded.ids.push(id);
+            self.next = vec![Token { id, sequence, output: true }];
         }
-        decoded.ids.push(id);
-        batch = Batch::last_output(&[id], 0);
+        Ok(())
     }
-    decoded.avg_logprob = sum / (decoded.ids.len() + 1) as f64;
-    let text = text(tokenizer, &decoded.ids, vocabulary.end);
-    decoded.compression_ratio = compression_ratio(text.trim());
-    Ok(decoded)
+
+    fn finish(self, tokenizer: &Tokenizer) -> Decoded {
+        let Self { mut decoded, sum, .. } = self;
+        decoded.avg_logprob = sum / (decoded.ids.len() + 1) as f64;
+        let text = text(tokenizer, &decoded.ids, self.request.rules.vocabulary.end);
+        decoded.compression_ratio = compression_ratio(text.trim());
+        decoded
+    }
 }
 
 /// Returns the text of ids, without timestamps.

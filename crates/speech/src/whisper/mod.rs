@@ -9,6 +9,7 @@ mod segments;
 mod subtitles;
 mod vocabulary;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,19 +30,35 @@ use self::vocabulary::{Languages, Vocabulary};
 use crate::audio::{FRAMES_PER_SECOND, HOP, MelSpectrogram};
 
 /// Options of a transcription.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TranscribeOptions {
     /// Code of the spoken language; `None` identifies it.
     pub language: Option<String>,
     /// Whether to translate to English.
     pub translate: bool,
-    /// Whether to predict timestamps. Recordings of more than one window always get them, because the next window
-    /// starts at a timestamp.
+    /// Whether to predict timestamps. Recordings of more than one window always get them if the batch size is 1, because
+    /// the next window starts at a timestamp.
     pub timestamps: bool,
+    /// Number of parts of a recording that are decoded together, at least 1. With 1, each window continues the text of the
+    /// one before. Otherwise a recording of more than one window is cut in pauses, and each part has a text of its own.
+    pub batch_size: usize,
     /// Disables temperature fallback: decodes greedily once.
     pub no_fallback: bool,
     /// Element type of the KV cache.
     pub cache_type: CacheType,
+}
+
+impl Default for TranscribeOptions {
+    fn default() -> Self {
+        Self {
+            language: None,
+            translate: false,
+            timestamps: false,
+            batch_size: 1,
+            no_fallback: false,
+            cache_type: CacheType::default(),
+        }
+    }
 }
 
 /// Text that was sampled at a higher temperature, or fails a threshold, is not part of later prompts.
@@ -154,6 +171,11 @@ pub struct Transcriber {
 /// Frames of the spectrogram per encoder position, which is also the step of timestamps.
 const STRIDE: usize = 2;
 
+/// Returns the bytes of 16-bit samples, in which progress counts frames.
+fn bytes(frames: usize) -> u64 {
+    (2 * HOP * frames) as u64
+}
+
 impl Transcriber {
     /// Creates a transcriber that runs the model of `executor`, which has the keys `metadata`.
     ///
@@ -182,6 +204,7 @@ impl Transcriber {
             Tokenizer::from_metadata(metadata, gguf_tokenizer::TokenizerOptions::default())?;
         let vocabulary = Vocabulary::read(&tokenizer)?;
         let context = ContextOptions {
+            sequences: options.batch_size.max(1),
             tokens: max_tokens,
             cache_type: options.cache_type,
             ..Default::default()
@@ -208,15 +231,15 @@ impl Transcriber {
         let mut on_samples = |samples: usize| progress.step(2 * samples as u64);
         let mut spectrogram = MelSpectrogram::open(path, self.bands, &mut on_samples)?;
         let frames = spectrogram.frames();
-        // Progress counts bytes of 16-bit samples.
-        let bytes = |frames: usize| (2 * HOP * frames) as u64;
         progress.begin("transcribing", bytes(frames));
         let quiet = |_: u64| progress.advance(0);
-        let timestamps = self.options.timestamps || frames > self.frames;
-
-        let mut audible = self.encode(&mut spectrogram, 0, &quiet)?;
+        let parts = match self.options.batch_size > 1 && frames > self.frames {
+            true => spectrogram.parts(self.frames),
+            false => Vec::new(),
+        };
+        let first = parts.first().map_or(self.frames, |first| first.len());
+        let audible = self.encode(&mut spectrogram, 0, 0..first, &quiet)?;
         let (language, probability) = self.language(&quiet)?;
-        let task = self.task_tokens(&language)?;
         let mut transcript = Transcript {
             text: String::new(),
             language,
@@ -225,17 +248,42 @@ impl Transcriber {
             segments: Vec::new(),
             skipped: Vec::new(),
         };
+        match parts.is_empty() {
+            true => self.windows(&mut spectrogram, audible, &mut transcript, progress)?,
+            false => self.parts(&mut spectrogram, &parts, audible, &mut transcript, progress)?,
+        }
+        let ids: Vec<u32> =
+            transcript.segments.iter().flat_map(|segment| &segment.ids).copied().collect();
+        let text = text(&self.tokenizer, &ids, self.vocabulary.end);
+        transcript.text = text.trim().to_owned();
+        Ok(transcript)
+    }
+
+    /// Transcribes window by window, each of which starts where the text of the one before ends. The first window is
+    /// encoded.
+    fn windows(
+        &mut self,
+        spectrogram: &mut MelSpectrogram,
+        mut audible: bool,
+        transcript: &mut Transcript,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let frames = spectrogram.frames();
+        let timestamps = self.options.timestamps || frames > self.frames;
+        let task = self.task_tokens(&transcript.language)?;
+        let quiet = |_: u64| progress.advance(0);
         // Ids of all segments, and the index from which they are part of the next prompt.
         let (mut ids, mut prompt_from) = (Vec::new(), 0);
         let mut at = 0;
         while at < frames {
             if at > 0 {
-                audible = self.encode(&mut spectrogram, at, &quiet)?;
+                audible = self.encode(spectrogram, 0, at..at + self.frames, &quiet)?;
             }
             let size = self.frames.min(frames - at);
             let previous = ids.get(prompt_from..).unwrap_or_default();
-            let Choice { decoded, passes } =
-                self.decode_with_fallback(&task, previous, timestamps, at as u64, &quiet)?;
+            let prompt = self.prompt(&task, previous, timestamps);
+            let choices = self.decode_with_fallback(&prompt, timestamps, &[at as u64], &quiet)?;
+            let Some(Choice { decoded, passes }) = choices.into_iter().next() else { break };
             let window_steps = size.div_ceil(STRIDE);
             let segments = transcript.segments.len();
             let steps = if is_silent(&decoded) {
@@ -243,13 +291,9 @@ impl Transcriber {
             } else {
                 let first_timestamp = self.vocabulary.first_timestamp;
                 let (spans, steps) = segments::split(&decoded.ids, first_timestamp, window_steps);
-                for span in spans {
-                    let segment = self.segment(span, at, &decoded);
-                    if segment.start < segment.end && !segment.text.trim().is_empty() {
-                        ids.extend(&segment.ids);
-                        transcript.segments.push(segment);
-                    }
-                }
+                self.add_segments(spans, at, &decoded, transcript);
+                let added = transcript.segments.get(segments..).unwrap_or_default();
+                ids.extend(added.iter().flat_map(|segment| &segment.ids));
                 if !passes || decoded.temperature > MAX_PROMPT_TEMPERATURE {
                     prompt_from = ids.len();
                 }
@@ -262,9 +306,64 @@ impl Transcriber {
             at += passed;
             progress.step(bytes(passed))?;
         }
-        let text = text(&self.tokenizer, &ids, self.vocabulary.end);
-        transcript.text = text.trim().to_owned();
-        Ok(transcript)
+        Ok(())
+    }
+
+    /// Transcribes parts, as many at a time as there are sequences. The first part is encoded.
+    fn parts(
+        &mut self,
+        spectrogram: &mut MelSpectrogram,
+        parts: &[Range<usize>],
+        first_is_audible: bool,
+        transcript: &mut Transcript,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let timestamps = self.options.timestamps;
+        let task = self.task_tokens(&transcript.language)?;
+        let prompt = self.prompt(&task, &[], timestamps);
+        let quiet = |_: u64| progress.advance(0);
+        for together in parts.chunks(self.options.batch_size.max(1)) {
+            let mut audible = Vec::new();
+            for (sequence, part) in together.iter().enumerate() {
+                audible.push(match part.start {
+                    0 => first_is_audible,
+                    _ => self.encode(spectrogram, sequence, part.clone(), &quiet)?,
+                });
+                progress.step(bytes(part.len() / 2))?;
+            }
+            let seeds: Vec<u64> = together.iter().map(|part| part.start as u64).collect();
+            let choices = self.decode_with_fallback(&prompt, timestamps, &seeds, &quiet)?;
+            for ((part, Choice { decoded, .. }), audible) in
+                together.iter().zip(choices).zip(audible)
+            {
+                let segments = transcript.segments.len();
+                if !is_silent(&decoded) {
+                    let first_timestamp = self.vocabulary.first_timestamp;
+                    let steps = part.len().div_ceil(STRIDE);
+                    let spans = segments::split_part(&decoded.ids, first_timestamp, steps);
+                    self.add_segments(spans, part.start, &decoded, transcript);
+                }
+                if audible && transcript.segments.len() == segments {
+                    transcript.skip(part.start, part.len(), &decoded);
+                }
+                progress.step(bytes(part.len().div_ceil(2)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the spans of a window that have text.
+    fn add_segments(
+        &self,
+        spans: Vec<TokenSpan>,
+        at: usize,
+        decoded: &Decoded,
+        transcript: &mut Transcript,
+    ) {
+        let segments = spans.into_iter().map(|span| self.segment(span, at, decoded));
+        let has_text =
+            |segment: &Segment| segment.start < segment.end && !segment.text.trim().is_empty();
+        transcript.segments.extend(segments.filter(has_text));
     }
 
     /// Transcribes a recording window by window and runs the decoder over each text again as a batch. `observer` sees
@@ -282,7 +381,7 @@ impl Transcriber {
         let mut on_samples = |samples: usize| progress.step(2 * samples as u64);
         let mut spectrogram = MelSpectrogram::open(path, self.bands, &mut on_samples)?;
         let frames = spectrogram.frames();
-        progress.begin("collecting", (2 * HOP * frames) as u64);
+        progress.begin("collecting", bytes(frames));
         let quiet = |_: u64| progress.advance(0);
         let (mut task, mut tokens) = (Vec::new(), 0);
         for at in (0..frames).step_by(self.frames.max(1)) {
@@ -293,8 +392,9 @@ impl Transcriber {
                 let (language, _) = self.language(&quiet)?;
                 task = self.task_tokens(&language)?;
             }
-            let choice = self.decode_with_fallback(&task, &[], false, at as u64, &quiet)?;
-            let ids = [&task[..], &[self.vocabulary.no_timestamps], &choice.decoded.ids].concat();
+            let mut ids = self.prompt(&task, &[], false);
+            let choices = self.decode_with_fallback(&ids, false, &[at as u64], &quiet)?;
+            ids.extend(choices.iter().flat_map(|choice| &choice.decoded.ids));
             self.context.truncate(0, 0);
             self.context.observe(
                 &Batch::all_outputs(&ids),
@@ -303,22 +403,24 @@ impl Transcriber {
                 &quiet,
             )?;
             tokens += ids.len() as u64;
-            progress.step((2 * HOP * self.frames.min(frames - at)) as u64)?;
+            progress.step(bytes(self.frames.min(frames - at)))?;
         }
         Ok(tokens)
     }
 
-    /// Runs the encoder on the window that starts at frame `first`. Returns whether the window is audible.
+    /// Runs the encoder of a sequence on frames, and 0 up to the length of a window. Returns whether they are audible.
     fn encode(
         &mut self,
         spectrogram: &mut MelSpectrogram,
-        first: usize,
+        sequence: usize,
+        frames: Range<usize>,
         progress: &dyn Progress,
     ) -> Result<bool, Error> {
-        let data = spectrogram.window(first, self.frames)?;
-        let audible = spectrogram.is_audible(self.frames);
+        let mut data = spectrogram.window(frames.start, frames.len())?;
+        let audible = spectrogram.is_audible(frames.len());
+        data.resize(self.frames * self.bands, 0.0);
         let features = Value { rows: self.frames, width: self.bands, data };
-        self.context.encode(0, &features, progress)?;
+        self.context.encode(sequence, &features, progress)?;
         Ok(audible)
     }
 
@@ -372,44 +474,55 @@ impl Transcriber {
         Ok(tokens)
     }
 
-    /// Decodes the encoded window at rising temperatures until the text passes the thresholds.
-    fn decode_with_fallback(
-        &mut self,
-        task: &[u32],
-        previous: &[u32],
-        timestamps: bool,
-        seed: u64,
-        progress: &dyn Progress,
-    ) -> Result<Choice, Error> {
-        let half = self.max_tokens / 2;
+    /// Returns the tokens before those of a window: the end of the text before it, and the task.
+    fn prompt(&self, task: &[u32], previous: &[u32], timestamps: bool) -> Vec<u32> {
         let mut prompt = Vec::new();
         if let Some(start) = self.vocabulary.previous.filter(|_| !previous.is_empty()) {
             prompt.push(start);
-            let count = previous.len().min(half.saturating_sub(1));
+            let count = previous.len().min((self.max_tokens / 2).saturating_sub(1));
             prompt.extend_from_slice(previous.get(previous.len() - count..).unwrap_or_default());
         }
         prompt.extend_from_slice(task);
         if !timestamps {
             prompt.push(self.vocabulary.no_timestamps);
         }
+        prompt
+    }
+
+    /// Decodes the encoded window of each sequence, which has a seed, at rising temperatures until its text passes the
+    /// thresholds.
+    fn decode_with_fallback(
+        &mut self,
+        prompt: &[u32],
+        timestamps: bool,
+        seeds: &[u64],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Choice>, Error> {
         let steps_per_second = FRAMES_PER_SECOND as f64 / STRIDE as f64;
         let max_initial_timestamp = (MAX_INITIAL_TIMESTAMP * steps_per_second).round() as u32;
         let rules = LogitRules { vocabulary: &self.vocabulary, timestamps, max_initial_timestamp };
-        let mut attempts = Attempts::default();
+        let max_tokens = self.max_tokens / 2;
+        let mut attempts: Vec<Attempts> = seeds.iter().map(|_| Attempts::default()).collect();
+        let mut sequences: Vec<usize> = (0..seeds.len()).collect();
         for temperature in TEMPERATURES {
-            let request = DecodeRequest {
-                rules: &rules,
-                prompt: &prompt,
-                temperature,
-                max_tokens: half,
-                seed,
+            let request = |&sequence: &usize| {
+                let seed = seeds.get(sequence).copied().unwrap_or_default();
+                DecodeRequest { rules: &rules, sequence, prompt, temperature, max_tokens, seed }
             };
-            let decoded = decode(&mut self.context, &self.tokenizer, &request, progress)?;
-            if !attempts.add(decoded) || self.options.no_fallback {
+            let requests: Vec<DecodeRequest<'_>> = sequences.iter().map(request).collect();
+            let decoded = decode(&mut self.context, &self.tokenizer, &requests, progress)?;
+            let mut again = Vec::new();
+            for (sequence, decoded) in sequences.into_iter().zip(decoded) {
+                if attempts.get_mut(sequence).is_some_and(|attempts| attempts.add(decoded)) {
+                    again.push(sequence);
+                }
+            }
+            sequences = again;
+            if sequences.is_empty() || self.options.no_fallback {
                 break;
             }
         }
-        Ok(attempts.choose())
+        Ok(attempts.into_iter().map(Attempts::choose).collect())
     }
 
     fn segment(&self, span: TokenSpan, at: usize, decoded: &Decoded) -> Segment {

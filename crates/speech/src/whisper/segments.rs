@@ -42,6 +42,22 @@ pub(super) fn split(ids: &[u32], first_timestamp: u32, steps: usize) -> (Vec<Tok
     (spans, if single_at_end { steps } else { last.clamp(1, steps.max(1)) })
 }
 
+/// Splits the tokens of a part of a recording, which has `steps` timestamp steps. No window follows that would repeat
+/// the tokens after the last pair of timestamps.
+pub(super) fn split_part(ids: &[u32], first_timestamp: u32, steps: usize) -> Vec<TokenSpan> {
+    let (mut spans, _) = split(ids, first_timestamp, steps);
+    let rest = ids.get(spans.iter().map(|span| span.ids.len()).sum()..).unwrap_or_default();
+    if let Some(first) = rest.first() {
+        let start = first.checked_sub(first_timestamp).map(|step| step as usize);
+        let start = start.or(spans.last().map(|span| span.end)).unwrap_or(0);
+        spans.push(TokenSpan { start, end: steps, ids: rest.to_vec() });
+    }
+    for span in &mut spans {
+        span.end = span.end.min(steps);
+    }
+    spans
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +95,18 @@ mod tests {
         assert_eq!(split(&[1, 2], 100, 700), (vec![span(0, 700, &[1, 2])], 700));
         assert_eq!(split(&[100, 1], 100, 700), (vec![span(0, 700, &[100, 1])], 700));
         assert_eq!(split(&[], 100, 700), (vec![span(0, 700, &[])], 700));
+    }
+
+    #[test]
+    fn parts_keep_the_tokens_after_the_last_pair() {
+        let ids = [100, 1, 2, 110, 110, 3];
+        let expected = vec![span(0, 10, &ids[..4]), span(10, 50, &ids[4..])];
+        assert_eq!(split_part(&ids, 100, 50), expected);
+        assert_eq!(split_part(&[1, 2], 100, 70), vec![span(0, 70, &[1, 2])]);
+        // The window is longer than the part.
+        assert_eq!(split_part(&[100, 1, 130], 100, 20), vec![span(0, 20, &[100, 1, 130])]);
+        let ids = [100, 1, 110, 110, 2, 130];
+        assert_eq!(split_part(&ids, 100, 50), split(&ids, 100, 50).0);
     }
 
     #[test]
