@@ -47,6 +47,30 @@ fn each_audio_file_gives_a_transcript() {
 }
 
 #[test]
+fn parts_are_decoded_together() {
+    let dir = Dir::new();
+    let (model, long, short) = (whisper(&dir), sound(&dir, 20.0), sound(&dir, 1.0));
+    let result = |audio: &str, more: &[&str]| {
+        json(&succeeds(&[&["transcribe", &model, audio, "--format", "json"], more].concat()))
+    };
+    let [two, eight] =
+        ["2", "8"].map(|size| result(&long, &["--batch-size", size, "--language", "en"]));
+    assert_eq!(two, eight, "parts do not depend on each other");
+    let mut before = 0.0;
+    for segment in two["segments"].as_array().unwrap() {
+        let [start, end] = ["start", "end"].map(|key| segment[key].as_f64().unwrap());
+        assert!(before <= start && start < end && end <= 20.0, "{segment}");
+        before = end;
+    }
+    assert!(before > 15.0, "{two}");
+    assert_eq!(result(&long, &["--batch-size", "8"])["duration"], 20.0);
+    assert_eq!(result(&short, &["--batch-size", "8"]), result(&short, &[]));
+    let plain = succeeds(&["transcribe", &model, &long, "--batch-size", "8", "-t", "1"]);
+    assert!(plain.trim().len() > 10, "{plain}");
+    fails(&["transcribe", &model, &long, "--batch-size", "0"], 2, &["--batch-size"]);
+}
+
+#[test]
 fn timestamps_are_printed_on_request() {
     let dir = Dir::new();
     let (model, sound) = (whisper(&dir), sound(&dir, 7.5));
