@@ -4,10 +4,12 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use gguf_kit::draft::Draft;
 use gguf_kit::embed::{EmbedOutput, embed, labels, normalize, probabilities};
 use gguf_kit::generate::{GenerateOptions, StopReason, TextModel, generate};
 use gguf_kit::logits::{EncoderInput, logits};
 use gguf_kit::run::{ExecutorOptions, LoadedModel, load};
+use gguf_runtime::speculation::{self, PromptLookup, Speculation};
 use gguf_runtime::{CacheType, Context, ContextOptions, Precision, SamplingOptions, Value};
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -22,6 +24,7 @@ use crate::task::{TaskOptions, quick, run};
 pub struct Runner {
     running: Arc<LoadedModel>,
     tokenizer: Option<Arc<Tokenizer>>,
+    draft: Option<Draft>,
     cache: CacheType,
     threads: Option<NonZeroUsize>,
 }
@@ -72,12 +75,13 @@ enum Text {
 #[pymethods]
 impl Runner {
     #[new]
-    #[pyo3(signature = (source, *, exact = false, adapters = Vec::new(), cache_type = None, threads = None))]
+    #[pyo3(signature = (source, *, exact = false, adapters = Vec::new(), draft = None, cache_type = None, threads = None))]
     fn new(
         py: Python<'_>,
         source: Source,
         exact: bool,
         adapters: Vec<(String, f32)>,
+        draft: Option<Source>,
         cache_type: Option<&str>,
         threads: Option<NonZeroUsize>,
     ) -> PyResult<Self> {
@@ -85,10 +89,24 @@ impl Runner {
             (source.location()?, cache(cache_type.unwrap_or(if exact { "f32" } else { "f16" }))?);
         let options =
             ExecutorOptions { precision: precision(exact), adapters, ..ExecutorOptions::default() };
-        let running =
-            run(py, &TaskOptions { progress: None, threads }, |_| load(&location, &options))?;
-        let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default()).ok();
-        Ok(Self { running: Arc::new(running), tokenizer: tokenizer.map(Arc::new), cache, threads })
+        let task = TaskOptions { progress: None, threads };
+        let running = run(py, &task, |_| load(&location, &options))?;
+        let draft = draft.map(|draft| draft.location()).transpose()?;
+        let (tokenizer, draft) = match draft {
+            None => (Tokenizer::from_metadata(&running.metadata, Default::default()).ok(), None),
+            Some(draft) => {
+                let found = run(py, &task, |_| {
+                    let tokenizer =
+                        Tokenizer::from_metadata(&running.metadata, Default::default())?;
+                    let options = ExecutorOptions::default();
+                    let draft = Draft::load(&draft, &options, &running, &tokenizer)?;
+                    Ok((tokenizer, draft))
+                })?;
+                (Some(found.0), Some(found.1))
+            }
+        };
+        let tokenizer = tokenizer.map(Arc::new);
+        Ok(Self { running: Arc::new(running), tokenizer, draft, cache, threads })
     }
 
     /// Returns one row of logits per token.
@@ -174,9 +192,17 @@ impl Runner {
                     }
                 }
             };
-            let metadata = &self.running.metadata;
-            let context = &mut context;
-            let model = TextModel { context, tokenizer, metadata, speculation: None };
+            let mut speculation =
+                Speculation::new(speculation::MAX_DRAFT).with(PromptLookup::default());
+            if let Some(draft) = &self.draft {
+                speculation = speculation.with(draft.source(options)?);
+            }
+            let model = TextModel {
+                context: &mut context,
+                tokenizer,
+                metadata: &self.running.metadata,
+                speculation: Some(&mut speculation),
+            };
             generate(model, &ids, &generation, &mut read, progress)
         });
         if let Some(raised) = raised {

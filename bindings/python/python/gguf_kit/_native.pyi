@@ -189,6 +189,8 @@ class Runner:
         Compute in F32, for evaluation, instead of with 8-bit activations.
     adapters : sequence of (str, float), optional
         LoRA adapters with their scales.
+    draft : path-like or Model, optional
+        A smaller model with the same vocabulary, which drafts tokens in `generate`. The text is the same.
     cache_type : str, optional
         Type of the KV cache: ``f32``, ``f16`` or ``q8_0``. F32 by default if ``exact``, else F16.
     threads : int, optional
@@ -201,6 +203,7 @@ class Runner:
         *,
         exact: bool = False,
         adapters: Sequence[Tuple[str, float]] = ...,
+        draft: Optional[_Source] = None,
         cache_type: Optional[str] = None,
         threads: Optional[int] = None,
     ) -> "Runner": ...
