@@ -2,9 +2,11 @@
 
 Usage: python interop/speed/runtime.py GGUF_BINARY LLAMA_BENCH [TYPE ...] [--threads N] [--rounds N]
                                        [--prompt N] [--generate N] [--folder DIR] [--layers N]
+                                       [--experts N]
 
 LLAMA_BENCH is llama.cpp's `llama-bench`, built for this machine. Generates an F16 Llama of 660 million random weights (12 layers,
-width 2048, FFN 5632, 32,000 tokens), quantizes it to each type with `gguf quantize`, and runs `gguf bench` and `llama-bench` on the
+width 2048, FFN 5632, 32,000 tokens), or with `--experts` a mixture of experts (Qwen2 MoE: FFN 1024, of the experts 8 per token, and one
+for all tokens), quantizes it to each type with `gguf quantize`, and runs `gguf bench` and `llama-bench` on the
 file alternately for several rounds. Prints the medians, their ratio, and the ratio to the memory bandwidth limit of `gguf bench`. Only
 one quantized file exists at a time: 2.7 GB of disk suffice.
 Needs `gguf` and `numpy` from PyPI.
@@ -19,10 +21,11 @@ import sys
 import tempfile
 
 WIDTH, FEED_FORWARD, VOCABULARY, HEADS, HEADS_KV = 2048, 5632, 32000, 32, 4
+EXPERT_FEED_FORWARD, EXPERTS_USED = 1024, 8
 TYPES = ["Q4_K_M", "Q8_0", "Q4_0", "Q6_K", "IQ4_XS", "Q2_K", "BF16", "F16"]
 
 
-def tensor_shapes(layers):
+def tensor_shapes(layers, experts):
     key_value = WIDTH // HEADS * HEADS_KV
     yield "token_embd.weight", (VOCABULARY, WIDTH)
     yield "output_norm.weight", (WIDTH,)
@@ -34,18 +37,33 @@ def tensor_shapes(layers):
         yield f"blk.{i}.attn_v.weight", (key_value, WIDTH)
         yield f"blk.{i}.attn_output.weight", (WIDTH, WIDTH)
         yield f"blk.{i}.ffn_norm.weight", (WIDTH,)
-        yield f"blk.{i}.ffn_gate.weight", (FEED_FORWARD, WIDTH)
-        yield f"blk.{i}.ffn_up.weight", (FEED_FORWARD, WIDTH)
-        yield f"blk.{i}.ffn_down.weight", (WIDTH, FEED_FORWARD)
+        if not experts:
+            yield f"blk.{i}.ffn_gate.weight", (FEED_FORWARD, WIDTH)
+            yield f"blk.{i}.ffn_up.weight", (FEED_FORWARD, WIDTH)
+            yield f"blk.{i}.ffn_down.weight", (WIDTH, FEED_FORWARD)
+            continue
+        for part, width in ("q", WIDTH), ("k", key_value), ("v", key_value):
+            yield f"blk.{i}.attn_{part}.bias", (width,)
+        yield f"blk.{i}.ffn_gate_inp.weight", (experts, WIDTH)
+        yield f"blk.{i}.ffn_gate_inp_shexp.weight", (WIDTH,)
+        for kind, count in ("exps", [experts]), ("shexp", []):
+            yield f"blk.{i}.ffn_gate_{kind}.weight", (*count, EXPERT_FEED_FORWARD, WIDTH)
+            yield f"blk.{i}.ffn_up_{kind}.weight", (*count, EXPERT_FEED_FORWARD, WIDTH)
+            yield f"blk.{i}.ffn_down_{kind}.weight", (*count, WIDTH, EXPERT_FEED_FORWARD)
 
 
-def make_model(path, layers):
+def make_model(path, layers, experts):
     """Writes normally distributed weights, and a vocabulary of numbered words."""
     import numpy as np
     from gguf import GGUFWriter
 
     rng = np.random.default_rng(1)
-    model = GGUFWriter(path, "llama", use_temp_file=False)
+    model = GGUFWriter(path, "qwen2moe" if experts else "llama", use_temp_file=False)
+    if experts:
+        model.add_expert_count(experts)
+        model.add_expert_used_count(EXPERTS_USED)
+        model.add_expert_feed_forward_length(EXPERT_FEED_FORWARD)
+        model.add_expert_shared_feed_forward_length(EXPERT_FEED_FORWARD)
     model.add_block_count(layers)
     model.add_context_length(4096)
     model.add_embedding_length(WIDTH)
@@ -64,7 +82,7 @@ def make_model(path, layers):
     model.add_bos_token_id(1)
     model.add_eos_token_id(2)
     total = 0
-    shapes = dict(tensor_shapes(layers))
+    shapes = dict(tensor_shapes(layers, experts))
     for name, shape in shapes.items():
         dtype = np.float32 if len(shape) == 1 else np.float16
         nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -72,11 +90,15 @@ def make_model(path, layers):
     model.write_header_to_file()
     model.write_kv_data_to_file()
     model.write_ti_data_to_file()
-    # One tensor at a time, because all together take 1.3 GB of memory.
-    for shape in shapes.values():
+    # One tensor at a time, because all together take gigabytes of memory.
+    for name, shape in shapes.items():
         total += int(np.prod(shape))
         x = rng.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
-        model.write_tensor_data(x + 1 if len(shape) == 1 else x.astype(np.float16))
+        if len(shape) == 1:
+            x += np.float32("norm" in name)
+        else:
+            x = x.astype(np.float16)
+        model.write_tensor_data(x)
     model.close()
     print(f"{total / 1e6:.0f} million weights", flush=True)
 
@@ -112,19 +134,21 @@ def main():
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--generate", type=int, default=32)
     parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--experts", type=int, default=0)
     parser.add_argument("--folder", default=None, help="keep the models there, for another run")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or temporary
-        source = os.path.join(folder, f"random-{args.layers}.gguf")
+        stem = os.path.join(folder, f"random-{args.layers}" + (f"-{args.experts}" if args.experts else ""))
+        source = f"{stem}.gguf"
         if not os.path.exists(source):
-            make_model(source, args.layers)
+            make_model(source, args.layers, args.experts)
         print("| | prompt: ours | llama.cpp | ratio | generation: ours | llama.cpp | ratio | of bandwidth limit |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
         for name in args.types:
             path = source
             if name != "F16":
-                path = os.path.join(folder, f"random-{args.layers}-{name}.gguf")
+                path = f"{stem}-{name}.gguf"
                 if not os.path.exists(path):
                     subprocess.run([args.gguf, "quantize", source, path, name], check=True,
                                    capture_output=True)

@@ -133,7 +133,7 @@ def main():
         convert(options.checkpoint, peer)
         ours = [options.gguf, "transcribe", "-q", model, options.recording, "--language", options.language, "-t", options.threads]
         theirs = [sys.executable, "-c", TRANSCRIBE, peer, options.recording, options.language, options.threads]
-        programs = {"gguf": ours}
+        programs = {"gguf": ours, "gguf, batches of 8": [*ours, "--batch-size", "8"]}
         for beams in ["1", "5"]:
             programs[f"faster-whisper, beam {beams}"] = [*theirs, beams, "1"]
             programs[f"faster-whisper, beam {beams}, batches of 8"] = [*theirs, beams, "8"]

@@ -69,9 +69,9 @@ pub(crate) const ROWS: usize = 16;
 #[cfg(target_arch = "x86_64")]
 pub(crate) const DEPTH: usize = 256;
 
-/// Number of products with few tokens before a matrix is repacked: a single short run does not wait for it.
+/// Number of products with few tokens per matrix before a tensor is repacked: a single short run does not wait for it.
 #[cfg(target_arch = "x86_64")]
-const USES_BEFORE: u32 = 4;
+const USES_BEFORE: usize = 4;
 
 /// Format of repacked weights.
 ///
@@ -211,17 +211,19 @@ pub(crate) struct LazyRepack {
 
 #[cfg(target_arch = "x86_64")]
 impl LazyRepack {
-    /// Returns the repacked matrix, if there is one. Calls `pack` at most once, for `bytes` of weights.
+    /// Returns the repacked tensor, if there is one. Calls `pack` at most once, for `bytes` of weights in a number of
+    /// matrices: a tensor of experts is used by several for each token, and repacked with all of them.
     pub fn get(
         &self,
         bytes: usize,
+        matrices: usize,
         budget: &RepackBudget,
         pack: impl FnOnce() -> Option<Packed>,
     ) -> Option<&Packed> {
         // The thread whose use reaches the count packs, and no other waits for it: a thread that waits in a pool
         // may take work of others that wait too.
         if self.packed.get().is_none()
-            && self.uses.fetch_add(1, Ordering::Relaxed) == USES_BEFORE
+            && self.uses.fetch_add(1, Ordering::Relaxed) as usize == USES_BEFORE * matrices
             && budget.reserve(bytes)
             && let Some(packed) = pack()
         {

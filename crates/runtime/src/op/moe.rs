@@ -18,6 +18,9 @@ use crate::value::Value;
 /// Minimum sum that weights are divided by: half the smallest normal FP16 number. Where all weights are 0, they stay 0.
 const MIN_SUM: f32 = 6.103_515_6e-5;
 
+/// Maximum number of tokens whose networks run at the same time.
+const FEW_TOKENS: usize = 4;
+
 /// Rows of the tokens of an expert, with the weights of its output.
 type Assigned = Vec<(usize, f32)>;
 
@@ -36,28 +39,49 @@ impl Kernel for Moe {
                 assigned[expert / per_network].push((row, weight));
             }
         }
+        let networks: Vec<(usize, Assigned)> =
+            assigned.into_iter().enumerate().filter(|(_, tokens)| !tokens.is_empty()).collect();
+        // Products of few tokens are too short for all threads: each thread takes a network.
+        let together = match x.rows <= FEW_TOKENS && run.watch.observer.is_none() {
+            true => networks.len().max(1),
+            false => 1,
+        };
+        let quantized = QuantizedInput::default();
+        let whole = Input { value: x, quantized: Some(&quantized) };
         // Outputs of a token are added in the order of its experts, however many tokens there are.
-        for (network, tokens) in assigned.iter().enumerate().filter(|(_, tokens)| !tokens.is_empty())
-        {
-            let result = run_network(run, self, network, x, tokens);
-            for ((row, weight), result) in tokens.iter().zip(result.data.chunks_exact(result.width))
-            {
-                let factor = if self.weight_before_ffn { 1.0 } else { *weight };
-                let out = &mut out.data[row * result.len()..(row + 1) * result.len()];
-                out.iter_mut().zip(result).for_each(|(out, x)| *out += factor * x);
+        for networks in networks.chunks(together) {
+            let results: Vec<Value> = networks
+                .par_iter()
+                .map(|(network, tokens)| match x.rows == 1 && !self.weight_before_ffn {
+                    true => run_network(run, self, *network, whole),
+                    false => run_network(run, self, *network, (&gather(self, x, tokens)).into()),
+                })
+                .collect();
+            for ((_, tokens), result) in networks.iter().zip(results) {
+                let rows = result.data.chunks_exact(result.width);
+                for ((row, weight), result) in tokens.iter().zip(rows) {
+                    let factor = if self.weight_before_ffn { 1.0 } else { *weight };
+                    let out = &mut out.data[row * result.len()..(row + 1) * result.len()];
+                    out.iter_mut().zip(result).for_each(|(out, x)| *out += factor * x);
+                }
             }
         }
     }
 }
 
-/// Returns the output of a network for its tokens.
-fn run_network(run: &Run<'_>, moe: &Moe, network: usize, x: &Value, tokens: &Assigned) -> Value {
-    let weights = &run.executor.weights;
+/// Returns the input of a network: the rows of its tokens.
+fn gather(moe: &Moe, x: &Value, tokens: &Assigned) -> Value {
     let mut input = Value::zeros(tokens.len(), x.width, Vec::new());
     for ((row, weight), input) in tokens.iter().zip(input.data.chunks_exact_mut(x.width)) {
         let factor = if moe.weight_before_ffn { *weight } else { 1.0 };
         input.iter_mut().zip(x.row(*row)).for_each(|(input, x)| *input = x * factor);
     }
+    input
+}
+
+/// Returns the output of a network.
+fn run_network(run: &Run<'_>, moe: &Moe, network: usize, input: Input<'_>) -> Value {
+    let weights = &run.executor.weights;
     let linear = |x: Input<'_>, id, bias| {
         let matrix = weights.matrix(id);
         let mut out = Value::zeros(x.value.rows, matrix.rows_per_matrix, Vec::new());
@@ -69,7 +93,7 @@ fn run_network(run: &Run<'_>, moe: &Moe, network: usize, x: &Value, tokens: &Ass
         out
     };
     let quantized = QuantizedInput::default();
-    let input = Input { value: &input, quantized: Some(&quantized) };
+    let input = Input { quantized: input.quantized.or(Some(&quantized)), ..input };
     let mut up = linear(input, moe.up, moe.up_bias);
     let inner = weights.matrix(moe.down).row_len;
     match moe.gate {

@@ -18,6 +18,14 @@ const WINDOW: usize = 30 * RATE;
 /// Logarithm of the power in a mel band below which a recording is silent. Noise of one bit of 16 has about -7.
 const QUIETEST: f32 = -5.0;
 
+/// Difference of the logarithms of the greatest and the least value.
+const DEPTH: f32 = 8.0;
+
+/// Scales a logarithm to about -1 to 1.
+fn scaled(value: f32) -> f32 {
+    (value + 4.0) / 4.0
+}
+
 /// A log-mel spectrogram that is computed window by window, equal to the result of `WhisperFeatureExtractor` of
 /// `transformers` for the whole recording: values are clamped to 8 (a factor of 10⁸) below the maximum of the
 /// recording and scaled to about -1 to 1.
@@ -125,11 +133,16 @@ impl MelSpectrogram {
             frame.clear();
             self.next += 1;
         }
-        let floor = self.maximum - 8.0;
+        let floor = self.maximum - DEPTH;
         let mut window: Vec<f32> = self.buffer.iter().take(len * self.bands).copied().collect();
-        window.iter_mut().for_each(|value| *value = (value.max(floor) + 4.0) / 4.0);
+        window.iter_mut().for_each(|value| *value = scaled(value.max(floor)));
         window.resize(len * self.bands, 0.0);
         Ok(window)
+    }
+
+    /// Returns the value of silence.
+    pub fn silence(&self) -> f32 {
+        scaled(self.maximum - DEPTH)
     }
 
     /// Whether the last window of `len` frames has sound: at most 40 dB below the maximum of the recording, which

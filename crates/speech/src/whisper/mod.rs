@@ -408,7 +408,8 @@ impl Transcriber {
         Ok(tokens)
     }
 
-    /// Runs the encoder of a sequence on frames, and 0 up to the length of a window. Returns whether they are audible.
+    /// Runs the encoder of a sequence on frames, and silence up to the length of a window. Returns whether they are
+    /// audible.
     fn encode(
         &mut self,
         spectrogram: &mut MelSpectrogram,
@@ -418,7 +419,7 @@ impl Transcriber {
     ) -> Result<bool, Error> {
         let mut data = spectrogram.window(frames.start, frames.len())?;
         let audible = spectrogram.is_audible(frames.len());
-        data.resize(self.frames * self.bands, 0.0);
+        data.resize(self.frames * self.bands, spectrogram.silence());
         let features = Value { rows: self.frames, width: self.bands, data };
         self.context.encode(sequence, &features, progress)?;
         Ok(audible)

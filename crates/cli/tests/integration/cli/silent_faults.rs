@@ -7,7 +7,9 @@ use gguf::{NameShard, TensorType};
 
 use super::file_operations::serve;
 use super::limits::changed;
-use crate::cli::support::{Dir, MODEL, fails, gguf, other_weights, succeeds};
+#[cfg(unix)]
+use crate::cli::support::MODEL;
+use crate::cli::support::{Dir, fails, gguf, other_weights, succeeds};
 
 fn stderr(args: &[&str]) -> String {
     String::from_utf8(gguf(args).stderr).unwrap()

@@ -201,7 +201,8 @@ fn repacked<'m>(
     if !is_whole {
         None
     } else if tokens <= FEW {
-        matrix.repacked.get(matrix.bytes().len(), context.repack_budget, || {
+        let matrices = matrix.rows / matrix.rows_per_matrix.max(1);
+        matrix.repacked.get(matrix.bytes().len(), matrices, context.repack_budget, || {
             kernels.pack(matrix.bytes(), matrix.row_bytes)
         })
     } else {
