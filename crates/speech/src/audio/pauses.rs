@@ -8,16 +8,20 @@ pub(super) const BLOCK: usize = 10;
 /// Blocks of a pause between words.
 const PAUSE: usize = 3;
 
-/// Cuts blocks of some loudness into parts of at most `max` blocks, each at the quietest pause in the last third of the
-/// longest possible part.
+/// Difference from the quietest pause, in powers of ten, up to which a pause is as good: the later one makes the part longer.
+const TOLERANCE: f32 = 0.5;
+
+/// Cuts blocks of some loudness into parts of at most `max` blocks, each at the last of the quietest pauses in the last third
+/// of the longest possible part.
 pub(super) fn parts(loudness: &[f32], max: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut start = 0;
     while loudness.len() - start > max.max(1) {
-        let cut = (start + max - max / 3).max(start + 1)..=start + max.max(1);
-        let end = cut.min_by(|a, b| level(loudness, *a).total_cmp(&level(loudness, *b)));
-        // The range has an element.
-        let end = end.unwrap_or(start + max.max(1));
+        let longest = start + max.max(1);
+        let mut cuts = (start + max - max / 3).max(start + 1)..=longest;
+        let quietest = cuts.clone().map(|cut| level(loudness, cut)).fold(f32::INFINITY, f32::min);
+        let end = cuts.rfind(|cut| level(loudness, *cut) <= quietest + TOLERANCE);
+        let end = end.unwrap_or(longest);
         parts.push(start..end);
         start = end;
     }
