@@ -373,7 +373,8 @@ impl Context {
             return Err(Error::request("features-missing", what, help));
         }
         self.clear(sequence);
-        let size = encoder_size(executor.graph(), |rows| inputs.rows(rows) as u64);
+        let cache_type = self.options.cache_type;
+        let size = encoder_size(executor.graph(), cache_type, |rows| inputs.rows(rows) as u64);
         let size = size.saturating_mul(self.sequences.len() as u64);
         let what = || "the states of the encoder".to_owned();
         self.encoder_states.grow_to(size, what, "make its input shorter")?;

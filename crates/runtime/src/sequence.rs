@@ -223,15 +223,20 @@ pub(crate) fn fixed_size(graph: &Graph) -> u64 {
     heads(graph).iter().map(state).fold(0, u64::saturating_add)
 }
 
-/// Returns the size in bytes of the states of the encoder of a sequence, given the number of rows of each kind.
-pub(crate) fn encoder_size(graph: &Graph, rows: impl Fn(RowDim) -> u64) -> u64 {
+/// Returns the size in bytes of the states of the encoder of a sequence, given the type of KV caches and the number of rows
+/// of each kind.
+pub(crate) fn encoder_size(
+    graph: &Graph,
+    cache_type: CacheType,
+    rows: impl Fn(RowDim) -> u64,
+) -> u64 {
     let Some((program, shapes)) = graph.encoder() else { return 0 };
     let heads = heads(graph);
     let size = |op: &Op| match op {
         Op::KvStore(KvStore { key, state, .. }) => {
             let rows = usize::try_from(rows(shapes[key.0 as usize].rows)).unwrap_or(usize::MAX);
             let (state, heads) = (state.0 as usize, heads[state.0 as usize]);
-            layouts(heads, &graph.raw().states[state], CacheType::F32)
+            layouts(heads, &graph.raw().states[state], cache_type)
                 .map(|layout| layout.byte_len(rows))
                 .into_iter()
                 .fold(0, u64::saturating_add)
@@ -262,8 +267,11 @@ fn layouts(heads: Heads, state: &State, cache_type: CacheType) -> [Layout; 2] {
         State::KvCache { key_width, value_width, .. } => {
             (key_width, value_width, cache_type.for_selection())
         }
-        // Every token reads the output of the encoder: it stays exact.
-        State::EncoderKv { key_width, value_width } => (key_width, value_width, CacheType::F32),
+        // Every token reads the whole output of the encoder: it has at least 16 bits.
+        State::EncoderKv { key_width, value_width } => {
+            let ty = if cache_type == CacheType::F32 { CacheType::F32 } else { CacheType::F16 };
+            (key_width, value_width, ty)
+        }
         _ => (0, 0, cache_type),
     };
     let heads = heads.count;

@@ -18,6 +18,9 @@ const WINDOW: usize = 30 * RATE;
 /// Logarithm of the power in a mel band below which a recording is silent. Noise of one bit of 16 has about -7.
 const QUIETEST: f32 = -5.0;
 
+/// Maximum number of values that are kept: 17 minutes of 80 bands.
+const KEPT: usize = 1 << 23;
+
 /// Difference of the logarithms of the greatest and the least value.
 const DEPTH: f32 = 8.0;
 
@@ -30,7 +33,8 @@ fn scaled(value: f32) -> f32 {
 /// `transformers` for the whole recording: values are clamped to 8 (a factor of 10⁸) below the maximum of the
 /// recording and scaled to about -1 to 1.
 ///
-/// Reads the recording twice; the first pass finds its length and maximum.
+/// A first pass finds the length and the maximum of the recording. It keeps the frames of short recordings; longer ones
+/// are read twice.
 pub struct MelSpectrogram {
     path: PathBuf,
     bands: usize,
@@ -38,7 +42,8 @@ pub struct MelSpectrogram {
     maximum: f32,
     /// Logarithm of the greatest power in a band of each block of frames.
     loudness: Vec<f32>,
-    source: FrameSource,
+    /// Source of the frames after the buffer, unless it has all of them.
+    source: Option<FrameSource>,
     /// Values of the frames from number `first` on.
     buffer: VecDeque<f32>,
     first: usize,
@@ -57,11 +62,22 @@ impl MelSpectrogram {
         bands: usize,
         on_samples: &mut dyn FnMut(usize) -> Result<(), Error>,
     ) -> Result<Self, Error> {
+        Self::open_keeping(path, bands, KEPT, on_samples)
+    }
+
+    /// Opens a recording, and keeps its frames if they have at most `most` values.
+    fn open_keeping(
+        path: &Path,
+        bands: usize,
+        most: usize,
+        on_samples: &mut dyn FnMut(usize) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         // Both passes read one file: a pipe can be read only once.
         let file = open_file(path)?;
         let again = file.try_clone().map_err(|fault| Error::read(path, fault))?;
         let mut source = FrameSource::open(path, file, bands)?;
         let mut loudness = vec![f32::NEG_INFINITY];
+        let mut buffer = VecDeque::new();
         let mut frame = Vec::new();
         let mut reported = 0;
         while source.next(&mut frame)? {
@@ -70,22 +86,31 @@ impl MelSpectrogram {
             if let Some(loudest) = loudness.last_mut() {
                 *loudest = frame.iter().copied().fold(*loudest, f32::max);
             }
+            match source.computed * bands <= most {
+                true => buffer.extend(&frame),
+                false => buffer = VecDeque::new(),
+            }
             frame.clear();
             if source.read - reported > WINDOW {
                 on_samples(source.read - reported)?;
                 reported = source.read;
             }
         }
+        let has_all = source.computed * bands <= most;
+        let next = if has_all { source.computed } else { 0 };
         Ok(Self {
             path: path.to_owned(),
             bands,
             frames: (source.read / HOP).max(1),
             maximum: loudness.iter().copied().fold(f32::NEG_INFINITY, f32::max),
             loudness,
-            source: FrameSource::open(path, again, bands)?,
-            buffer: VecDeque::new(),
+            source: match has_all {
+                true => None,
+                false => Some(FrameSource::open(path, again, bands)?),
+            },
+            buffer,
             first: 0,
-            next: 0,
+            next,
         })
     }
 
@@ -126,7 +151,10 @@ impl MelSpectrogram {
         self.buffer.drain(..(passed * self.bands).min(self.buffer.len()));
         self.first = first;
         let mut frame = Vec::new();
-        while self.next < first + len && self.source.next(&mut frame)? {
+        while let Some(source) = &mut self.source
+            && self.next < first + len
+            && source.next(&mut frame)?
+        {
             if self.next >= first {
                 self.buffer.extend(&frame);
             }
@@ -234,5 +262,37 @@ impl FrameSource {
             self.samples.extend(mirrored);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_frames_are_those_that_are_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tone.wav");
+        let samples = (0..33 * RATE).map(|i| ((i * i / 7) % 20_011) as i16 - 10_000);
+        let data: Vec<u8> = samples.flat_map(i16::to_le_bytes).collect();
+        let mut file = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
+        file.extend((RATE as u32).to_le_bytes());
+        file.extend((2 * RATE as u32).to_le_bytes());
+        file.extend(b"\x02\0\x10\0data");
+        file.extend((data.len() as u32).to_le_bytes());
+        file.extend(data);
+        let len = file.len() as u32 - 8;
+        file[4..8].copy_from_slice(&len.to_le_bytes());
+        std::fs::write(&path, file).unwrap();
+        let open = |most| MelSpectrogram::open_keeping(&path, 80, most, &mut |_| Ok(())).unwrap();
+        let all = 3300 * 80;
+        let (mut kept, mut read) = (open(all), open(all - 1));
+        assert!(kept.source.is_none() && read.source.is_some());
+        for (first, len) in [(0, 3000), (1, 5), (2000, 1000), (2500, 3000), (3300, 10)] {
+            let windows = [kept.window(first, len).unwrap(), read.window(first, len).unwrap()];
+            assert!(windows[0] == windows[1], "{first} {len}");
+            assert_eq!(kept.is_audible(len), read.is_audible(len));
+        }
+        assert_eq!(kept.parts(1000), read.parts(1000));
     }
 }

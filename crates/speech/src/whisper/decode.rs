@@ -9,6 +9,7 @@ use gguf_graph::OutputKind;
 use gguf_runtime::{Batch, Context, Sampler, SamplingOptions, Token};
 use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Tokenizer};
+use rayon::prelude::*;
 
 use super::rules::{LogitRules, log_sum_exp};
 
@@ -66,11 +67,15 @@ pub(super) fn decode(
         }
         let output = context.run_finite(&batch, OutputKind::Logits, progress)?;
         let mut row = 0;
+        let mut with_rows = Vec::new();
         for attempt in attempts.iter_mut().filter(|attempt| !attempt.has_ended) {
             let first = row;
             row += attempt.next.iter().filter(|token| token.output).count();
-            attempt.read(output.row(first), output.row(row.saturating_sub(1)))?;
+            with_rows.push((attempt, first, row.saturating_sub(1)));
         }
+        with_rows.into_par_iter().with_max_len(1).try_for_each(|(attempt, first, last)| {
+            attempt.read(output.row(first), output.row(last))
+        })?;
     }
     Ok(attempts.into_iter().map(|attempt| attempt.finish(tokenizer)).collect())
 }
