@@ -6,6 +6,7 @@ use gguf::TensorType;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use pulp::bytemuck::cast_slice;
+use rayon::prelude::*;
 
 use crate::cache_type::CacheType;
 use crate::rotation::rotate;
@@ -256,37 +257,46 @@ impl KvCache {
         self.layout.ty.for_heads(self.layout.len).rotates()
     }
 
-    /// Appends a row. Its memory has been reserved.
-    pub fn push(&mut self, row: &[f32]) {
+    /// Appends rows. Their memory has been reserved.
+    pub fn append(&mut self, rows: &[&[f32]]) {
         let Layout { len, heads, .. } = self.layout;
         let columns = self.layout.columns().then_some(self.kept());
-        let (is_rotated, has_origin) = (self.is_rotated(), self.layout.has_origin());
-        for (head, part) in row.chunks_exact(len).enumerate().take(heads) {
-            match (&mut self.data, columns) {
-                (Data::F32(heads), Some(at)) => put(&mut heads[head], at, part, 0.0, |x| x),
-                (Data::F16(heads), Some(at)) => {
-                    put(&mut heads[head], at, part, f16::ZERO, f16::from_f32);
-                }
-                (Data::F32(heads), None) => heads[head].extend_from_slice(part),
-                (Data::F16(heads), None) => {
-                    heads[head].extend(part.iter().map(|x| f16::from_f32(*x)));
-                }
-                (Data::Blocks(ty, heads), _) if is_rotated => {
+        let is_rotated = self.is_rotated();
+        if self.layout.has_origin()
+            && self.rows == 0
+            && let Some(first) = rows.first()
+        {
+            self.origin.extend_from_slice(&first[..heads * len]);
+            self.origin.chunks_exact_mut(len).for_each(rotate);
+        }
+        let origin = &self.origin;
+        match &mut self.data {
+            Data::F32(heads) => {
+                each_head(heads, rows, len, |head, _, number, part| match columns {
+                    Some(first) => put(head, first + number, part, 0.0, |x| x),
+                    None => head.extend_from_slice(part),
+                });
+            }
+            Data::F16(heads) => {
+                each_head(heads, rows, len, |head, _, number, part| match columns {
+                    Some(first) => put(head, first + number, part, f16::ZERO, f16::from_f32),
+                    None => head.extend(part.iter().map(|x| f16::from_f32(*x))),
+                });
+            }
+            Data::Blocks(ty, heads) if is_rotated => {
+                each_head(heads, rows, len, |head, number_of_head, _, part| {
                     let mut rotated = part.to_vec();
                     rotate(&mut rotated);
-                    if has_origin {
-                        if self.rows == 0 {
-                            self.origin.extend_from_slice(&rotated);
-                        }
-                        let origin = &self.origin[head * len..];
-                        rotated.iter_mut().zip(origin).for_each(|(x, origin)| *x -= origin);
-                    }
-                    encode(*ty, &rotated, &mut heads[head]);
-                }
-                (Data::Blocks(ty, heads), _) => encode(*ty, part, &mut heads[head]),
+                    let origin = origin.iter().skip(number_of_head * len);
+                    rotated.iter_mut().zip(origin).for_each(|(x, origin)| *x -= origin);
+                    encode(*ty, &rotated, head);
+                });
+            }
+            Data::Blocks(ty, heads) => {
+                each_head(heads, rows, len, |head, _, _, part| encode(*ty, part, head));
             }
         }
-        self.rows += 1;
+        self.rows += rows.len();
     }
 
     /// Whether [`KvCache::truncate`] can remove the rows from `rows` on: the rows in the window of the next token must be
@@ -390,6 +400,27 @@ fn grow<T>(data: &mut Vec<T>, needed: usize, target: usize) -> Result<(), TryRes
     }
 }
 
+/// Minimum number of rows that are appended to several heads at the same time.
+const MIN_PARALLEL: usize = 64;
+
+/// Calls `append` with each head, its number, and the numbers of rows and their parts of the head, in order.
+fn each_head<T: Send>(
+    heads: &mut [Vec<T>],
+    rows: &[&[f32]],
+    len: usize,
+    append: impl Fn(&mut Vec<T>, usize, usize, &[f32]) + Sync,
+) {
+    let append_all = |(number, head): (usize, &mut Vec<T>)| {
+        for (row, elements) in rows.iter().enumerate() {
+            append(head, number, row, &elements[number * len..(number + 1) * len]);
+        }
+    };
+    match rows.len() >= MIN_PARALLEL {
+        true => heads.par_iter_mut().enumerate().for_each(append_all),
+        false => heads.iter_mut().enumerate().for_each(append_all),
+    }
+}
+
 /// Appends a row as a column of the last block, or of a new one.
 fn put<T: Copy>(data: &mut Vec<T>, at: usize, row: &[f32], zero: T, number: impl Fn(f32) -> T) {
     let block = at / BLOCK * BLOCK * row.len();
@@ -421,7 +452,7 @@ mod tests {
             let push = |cache: &mut KvCache, from: usize, to: usize| {
                 for row in from..to {
                     cache.reserve(1, cache.rows()).unwrap();
-                    cache.push(&(0..heads * len).map(|i| number(row, i)).collect::<Vec<_>>());
+                    cache.append(&[&(0..heads * len).map(|i| number(row, i)).collect::<Vec<_>>()]);
                 }
             };
             for cache in [&mut keys, &mut values] {
@@ -479,7 +510,7 @@ mod tests {
                     let first = cache.rows();
                     cache.reserve(batch, first).unwrap();
                     for row in first..first + batch {
-                        cache.push(&(0..64).map(|i| number(row, i)).collect::<Vec<_>>());
+                        cache.append(&[&(0..64).map(|i| number(row, i)).collect::<Vec<_>>()]);
                     }
                     assert!(cache.allocated() <= layout.byte_len(capacity), "{role:?} {first}");
                     let oldest = (first + 1).saturating_sub(window);
@@ -520,7 +551,7 @@ mod tests {
         let mut cache = KvCache::new(layout, 70, None);
         cache.reserve(70, 0).unwrap();
         for row in 0..70 {
-            cache.push(&(0..64).map(|i| number(row, i)).collect::<Vec<_>>());
+            cache.append(&[&(0..64).map(|i| number(row, i)).collect::<Vec<_>>()]);
         }
         let mut found = vec![0.0; 70 * 64];
         cache.read(0, 0, &mut found);
@@ -543,7 +574,7 @@ mod tests {
                     assert_eq!(cache.allocated(), 0);
                     for row in 0..capacity {
                         cache.reserve(1, cache.rows()).unwrap();
-                        cache.push(&vec![row as f32; 3 * len]);
+                        cache.append(&[&vec![row as f32; 3 * len]]);
                         assert!(
                             cache.allocated() <= layout.byte_len(capacity),
                             "{layout:?}, {row} of {capacity}"

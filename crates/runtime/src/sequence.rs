@@ -373,8 +373,8 @@ mod tests {
                 ids.iter().for_each(|id| sequence.reserve_tokens(*id, tokens).unwrap());
                 for state in &mut sequence.states {
                     if let SequenceState::Kv { keys, values, block, .. } = state {
-                        (0..tokens / *block).for_each(|_| keys.push(&[1.0; 96]));
-                        (0..tokens / *block).for_each(|_| values.push(&[1.0; 72]));
+                        (0..tokens / *block).for_each(|_| keys.append(&[&[1.0; 96]]));
+                        (0..tokens / *block).for_each(|_| values.append(&[&[1.0; 72]]));
                     }
                 }
                 let allocated = sequence.states.iter().map(|state| match state {

@@ -28,15 +28,17 @@ pub(super) fn append(
     rows: &[usize],
 ) {
     if let SequenceState::Kv { keys, values, block, .. } = sequence.state_mut(state) {
-        for row in rows {
-            // Frames have no positions, and their states no blocks.
-            let ends_block = |position: &usize| (position + 1).is_multiple_of(*block);
-            if run.positions.get(*row).is_none_or(ends_block) {
-                keys.push(key.row(*row));
-                if let Some(value) = value {
-                    values.push(value.row(*row));
-                }
-            }
+        // Frames have no positions, and their states no blocks.
+        let ends_block = |position: &usize| (position + 1).is_multiple_of(*block);
+        let rows = rows.iter().filter(|row| run.positions.get(**row).is_none_or(ends_block));
+        let rows: Vec<usize> = rows.copied().collect();
+        keys.append(&select(key, &rows));
+        if let Some(value) = value {
+            values.append(&select(value, &rows));
         }
     }
+}
+
+fn select<'v>(value: &'v Value, rows: &[usize]) -> Vec<&'v [f32]> {
+    rows.iter().map(|row| value.row(*row)).collect()
 }
