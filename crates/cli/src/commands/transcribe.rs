@@ -21,7 +21,7 @@ use crate::threads::on_threads;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf transcribe whisper-base.gguf talk.mp3\n  \
                         gguf transcribe whisper-base.gguf film.flac --language de --translate\n  \
-                        gguf transcribe whisper-base.gguf lecture.mp3 --batch-size 8\n  \
+                        gguf transcribe whisper-base.gguf talk.mp3 --batch-size 8\n  \
                         gguf transcribe whisper-base.gguf talk.ogg --format srt -o talk.srt")]
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
