@@ -92,18 +92,14 @@ impl Runner {
         let task = TaskOptions { progress: None, threads };
         let running = run(py, &task, |_| load(&location, &options))?;
         let draft = draft.map(|draft| draft.location()).transpose()?;
+        let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default());
         let (tokenizer, draft) = match draft {
-            None => (Tokenizer::from_metadata(&running.metadata, Default::default()).ok(), None),
-            Some(draft) => {
-                let found = run(py, &task, |_| {
-                    let tokenizer =
-                        Tokenizer::from_metadata(&running.metadata, Default::default())?;
-                    let options = ExecutorOptions::default();
-                    let draft = Draft::load(&draft, &options, &running, &tokenizer)?;
-                    Ok((tokenizer, draft))
-                })?;
-                (Some(found.0), Some(found.1))
-            }
+            None => (tokenizer.ok(), None),
+            Some(draft) => run(py, &task, |_| {
+                let (tokenizer, options) = (tokenizer?, ExecutorOptions::default());
+                let draft = Draft::load(&draft, &options, &running, &tokenizer)?;
+                Ok((Some(tokenizer), Some(draft)))
+            })?,
         };
         let tokenizer = tokenizer.map(Arc::new);
         Ok(Self { running: Arc::new(running), tokenizer, draft, cache, threads })

@@ -51,7 +51,7 @@ impl Draft {
         let source = redact(source);
         if let Some(fault) = fault(&model.executor) {
             let what = format!("{source} cannot draft tokens: it {fault}");
-            let help = "use a causal language model with attention in all layers, or omit --draft";
+            let help = "use a causal language model without recurrent states, or omit --draft";
             return Err(Error::request("draft-unusable", what, help));
         }
         let own = Tokenizer::from_metadata(&model.metadata, TokenizerOptions::default())

@@ -78,6 +78,11 @@ impl CacheType {
         if self.has_blocks() && !len.is_multiple_of(32) { Self::F16 } else { self }
     }
 
+    /// Returns the type for the output of an encoder, which every token reads whole: at least 16 bits.
+    pub(crate) fn for_encoder(self) -> Self {
+        if self.has_blocks() { Self::F16 } else { self }
+    }
+
     pub(crate) fn has_blocks(self) -> bool {
         !matches!(self, Self::F32 | Self::F16)
     }

@@ -267,10 +267,8 @@ fn layouts(heads: Heads, state: &State, cache_type: CacheType) -> [Layout; 2] {
         State::KvCache { key_width, value_width, .. } => {
             (key_width, value_width, cache_type.for_selection())
         }
-        // Every token reads the whole output of the encoder: it has at least 16 bits.
         State::EncoderKv { key_width, value_width } => {
-            let ty = if cache_type == CacheType::F32 { CacheType::F32 } else { CacheType::F16 };
-            (key_width, value_width, ty)
+            (key_width, value_width, cache_type.for_encoder())
         }
         _ => (0, 0, cache_type),
     };

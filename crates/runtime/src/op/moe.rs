@@ -46,15 +46,18 @@ impl Kernel for Moe {
             true => networks.len().max(1),
             false => 1,
         };
-        let quantized = QuantizedInput::default();
-        let whole = Input { value: x, quantized: Some(&quantized) };
+        // Networks with the same input share its quantized activations.
+        let same = QuantizedInput::default();
         // Outputs of a token are added in the order of its experts, however many tokens there are.
         for networks in networks.chunks(together) {
             let results: Vec<Value> = networks
                 .par_iter()
-                .map(|(network, tokens)| match x.rows == 1 && !self.weight_before_ffn {
-                    true => run_network(run, self, *network, whole),
-                    false => run_network(run, self, *network, (&gather(self, x, tokens)).into()),
+                .map(|(network, tokens)| {
+                    if x.rows == 1 && !self.weight_before_ffn {
+                        return run_network(run, self, *network, x, &same);
+                    }
+                    let input = gather(self, x, tokens);
+                    run_network(run, self, *network, &input, &QuantizedInput::default())
                 })
                 .collect();
             for ((_, tokens), result) in networks.iter().zip(results) {
@@ -79,8 +82,14 @@ fn gather(moe: &Moe, x: &Value, tokens: &Assigned) -> Value {
     input
 }
 
-/// Returns the output of a network.
-fn run_network(run: &Run<'_>, moe: &Moe, network: usize, input: Input<'_>) -> Value {
+/// Returns the output of a network, given its input and the cache of its quantized activations.
+fn run_network(
+    run: &Run<'_>,
+    moe: &Moe,
+    network: usize,
+    input: &Value,
+    quantized: &QuantizedInput,
+) -> Value {
     let weights = &run.executor.weights;
     let linear = |x: Input<'_>, id, bias| {
         let matrix = weights.matrix(id);
@@ -92,8 +101,7 @@ fn run_network(run: &Run<'_>, moe: &Moe, network: usize, input: Input<'_>) -> Va
         }
         out
     };
-    let quantized = QuantizedInput::default();
-    let input = Input { quantized: input.quantized.or(Some(&quantized)), ..input };
+    let input = Input { value: input, quantized: Some(quantized) };
     let mut up = linear(input, moe.up, moe.up_bias);
     let inner = weights.matrix(moe.down).row_len;
     match moe.gate {

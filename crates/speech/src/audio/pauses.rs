@@ -14,14 +14,14 @@ const TOLERANCE: f32 = 0.5;
 /// Cuts blocks of some loudness into parts of at most `max` blocks, each at the last of the quietest pauses in the last third
 /// of the longest possible part.
 pub(super) fn parts(loudness: &[f32], max: usize) -> Vec<Range<usize>> {
+    let max = max.max(1);
     let mut parts = Vec::new();
     let mut start = 0;
-    while loudness.len() - start > max.max(1) {
-        let longest = start + max.max(1);
-        let mut cuts = (start + max - max / 3).max(start + 1)..=longest;
+    while loudness.len() - start > max {
+        let mut cuts = start + max - max / 3..=start + max;
         let quietest = cuts.clone().map(|cut| level(loudness, cut)).fold(f32::INFINITY, f32::min);
         let end = cuts.rfind(|cut| level(loudness, *cut) <= quietest + TOLERANCE);
-        let end = end.unwrap_or(longest);
+        let end = end.unwrap_or(start + max);
         parts.push(start..end);
         start = end;
     }

@@ -171,6 +171,11 @@ pub struct Transcriber {
 /// Frames of the spectrogram per encoder position, which is also the step of timestamps.
 const STRIDE: usize = 2;
 
+/// Returns the token ids of segments.
+fn ids(segments: &[Segment]) -> Vec<u32> {
+    segments.iter().flat_map(|segment| &segment.ids).copied().collect()
+}
+
 /// Returns the bytes of 16-bit samples, in which progress counts frames.
 fn bytes(frames: usize) -> u64 {
     (2 * HOP * frames) as u64
@@ -252,9 +257,7 @@ impl Transcriber {
             true => self.windows(&mut spectrogram, audible, &mut transcript, progress)?,
             false => self.parts(&mut spectrogram, &parts, audible, &mut transcript, progress)?,
         }
-        let ids: Vec<u32> =
-            transcript.segments.iter().flat_map(|segment| &segment.ids).copied().collect();
-        let text = text(&self.tokenizer, &ids, self.vocabulary.end);
+        let text = text(&self.tokenizer, &ids(&transcript.segments), self.vocabulary.end);
         transcript.text = text.trim().to_owned();
         Ok(transcript)
     }
@@ -272,16 +275,16 @@ impl Transcriber {
         let timestamps = self.options.timestamps || frames > self.frames;
         let task = self.task_tokens(&transcript.language)?;
         let quiet = |_: u64| progress.advance(0);
-        // Ids of all segments, and the index from which they are part of the next prompt.
-        let (mut ids, mut prompt_from) = (Vec::new(), 0);
+        // Index of the first segment that is part of the next prompt.
+        let mut prompt_from = 0;
         let mut at = 0;
         while at < frames {
             if at > 0 {
                 audible = self.encode(spectrogram, 0, at..at + self.frames, &quiet)?;
             }
             let size = self.frames.min(frames - at);
-            let previous = ids.get(prompt_from..).unwrap_or_default();
-            let prompt = self.prompt(&task, previous, timestamps);
+            let previous = ids(transcript.segments.get(prompt_from..).unwrap_or_default());
+            let prompt = self.prompt(&task, &previous, timestamps);
             let choices = self.decode_with_fallback(&prompt, timestamps, &[at as u64], &quiet)?;
             let Some(Choice { decoded, passes }) = choices.into_iter().next() else { break };
             let window_steps = size.div_ceil(STRIDE);
@@ -292,10 +295,8 @@ impl Transcriber {
                 let first_timestamp = self.vocabulary.first_timestamp;
                 let (spans, steps) = segments::split(&decoded.ids, first_timestamp, window_steps);
                 self.add_segments(spans, at, &decoded, transcript);
-                let added = transcript.segments.get(segments..).unwrap_or_default();
-                ids.extend(added.iter().flat_map(|segment| &segment.ids));
                 if !passes || decoded.temperature > MAX_PROMPT_TEMPERATURE {
-                    prompt_from = ids.len();
+                    prompt_from = transcript.segments.len();
                 }
                 steps
             };

@@ -336,7 +336,7 @@ impl<'a> Session<'a> {
             let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
             speculation = speculation.with(draft.source(options)?);
         }
-        Ok((draft_max > 0 && !(no_lookup && self.draft.is_none())).then_some(speculation))
+        Ok((draft_max > 0 && (!no_lookup || self.draft.is_some())).then_some(speculation))
     }
 
     fn context(&self, tokens: usize) -> Result<Context, Failure> {
