@@ -1,17 +1,19 @@
 """Compares presets quantized with an importance matrix with the same presets quantized with GPTQ: size and KL divergence.
 
 Usage: python3 interop/quantization/calibration.py GGUF_BINARY DATA [--sizes | --effort | --real] [PRESET ...]
+                                                   [--tokens N] [--texts NAME,...] [--held-out NAME=FILE] [--answers]
 
 DATA is the reference data with the test model, or with --real a folder of GGUF files of trained models. Prints a table of docs/calibration.md: mean KL divergence over 64 chunks of 256 tokens
 of heldout.txt of the preset with llama.cpp's importance matrix of calibration.txt, and of the preset calibrated with the same text.
 With --sizes `gguf sensitivity` selects the types of the calibrated file for the size of the other; with --effort the file is not
 calibrated, but quantized with a longer search and the same importance matrix.
 
-With --real each text model of the folder is first made F16, which is then the original: a preset of its published types would restore
-it. Importance matrix and calibrations use the same 30,000 tokens, in turns code of Python's standard library and prose of its manual.
-A second calibration (self) uses as many tokens that the model writes. Held out are code of other modules, the rest of the manual, and
-other text that the model writes; 24 chunks of 512 tokens of each. The table has the mean KL divergence and the top-1 agreement of the
-three files, and the seconds of the first calibration.
+With --real DATA is a GGUF file of a trained model or a folder of them. Each is first made F16, which is then the original: a preset of
+its published types would restore it. The importance matrix is that of a good text, in turns code of Python's standard library and prose of
+its manual. Calibrations use as many tokens of the texts that --texts names: `good`, the same text; `bundled`, that of gguf-kit; `self`,
+which the model writes. Held out are code of other modules, the rest of the manual, other text that the model writes, and the
+files of --held-out; 24 chunks of 512 tokens of each. The first table has the mean KL divergence and the top-1 agreement of each file, and the
+seconds of the first calibration; with --answers a second one is that of answers.py.
 """
 
 import argparse
@@ -24,6 +26,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import answers
+
 PRESETS = """Q8_0 Q6_K Q5_K_M Q5_K_S Q5_1 Q5_0 Q4_K_M Q4_K_S Q4_1 Q4_0 IQ4_NL IQ4_XS MXFP4 NVFP4 Q3_K_L Q3_K_M Q3_K_S IQ3_M IQ3_S IQ3_XS
 IQ3_XXS Q2_K Q2_K_S IQ2_M IQ2_S IQ2_XS IQ2_XXS TQ2_0 TQ1_0 IQ1_M IQ1_S""".split()
 
@@ -34,9 +38,6 @@ def run(*words):
         sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")
     return done.stdout
 
-
-# Tokens of each calibration.
-TOKENS = 30_000
 
 CODE = {
     "calibration": "argparse.py asyncio/base_events.py csv.py typing.py inspect.py",
@@ -61,37 +62,48 @@ def python_texts(folder):
     return {name: folder / f"{name}.txt" for name in texts}
 
 
-def real_models(gguf, models, presets):
-    """Prints the table of trained models."""
-    print("| model | preset | bytes | held out | imatrix | calibrated | self | imatrix top-1 | calibrated top-1 | self top-1 | seconds |")
-    print("|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+def real_models(options):
+    """Prints the tables of trained models."""
+    gguf, tokens, texts = options.gguf, options.tokens, options.texts.split(",")
+    models = sorted(options.data.glob("*.gguf")) if options.data.is_dir() else [options.data]
+    columns = ["imatrix", *texts]
+    header = [*columns, *(f"{name} top-1" for name in columns), "seconds"]
+    print(f"| model | preset | bytes | held out | {' | '.join(header)} |")
+    print(f"|---|---|---:|---|{'---:|' * len(header)}", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
-        texts = python_texts(Path(scratch))
-        calibration = texts.pop("calibration")
-        files = {name: Path(scratch) / f"{name}.gguf" for name in ("f16", "imatrix", "calibrated", "self")}
-        own, imatrix = Path(scratch) / "own.txt", Path(scratch) / "matrix.gguf"
+        scratch = Path(scratch)
+        held_out = python_texts(scratch)
+        good = held_out.pop("calibration")
+        held_out |= {name: Path(path) for name, path in (word.split("=", 1) for word in options.held_out)}
+        files = {name: scratch / f"{name}.gguf" for name in ("original", *columns)}
+        sources = {"good": good, "bundled": "bundled", "self": scratch / "own.txt"}
+        matrix = scratch / "matrix.gguf"
         for model in models:
-            original = files["f16"]
+            original = files["original"]
             run(gguf, "quantize", "--force", "--allow-requantize", model, original, "F16")
-            run(gguf, "calibration-text", "--force", original, "-o", own, "--tokens", TOKENS)
-            texts["own"] = Path(scratch) / "other.txt"
-            run(gguf, "calibration-text", "--force", original, "-o", texts["own"], "--tokens", 20_000, "--seed", 9)
-            run(gguf, "imatrix", "--force", original, "-f", calibration, "-o", imatrix, "-c", 256, "--chunks", TOKENS // 256)
-            for preset in presets:
-                run(gguf, "quantize", "--force", "--imatrix", imatrix, original, files["imatrix"], preset)
-                start = time.time()
-                calibrate = ("quantize", "--force", "--calibrate-tokens", TOKENS, "--calibrate")
-                run(gguf, *calibrate, calibration, original, files["calibrated"], preset)
-                seconds = time.time() - start
-                run(gguf, *calibrate, own, original, files["self"], preset)
-                made = [files[name] for name in ("imatrix", "calibrated", "self")]
-                for name, text in texts.items():
+            if "self" in texts:
+                run(gguf, "calibration-text", "--force", original, "-o", sources["self"], "--tokens", tokens)
+            held_out["own"] = scratch / "other.txt"
+            run(gguf, "calibration-text", "--force", original, "-o", held_out["own"], "--tokens", 20_000, "--seed", 9)
+            run(gguf, "imatrix", "--force", original, "-f", good, "-o", matrix, "-c", 256, "--chunks", tokens // 256)
+            for preset in options.presets or ["Q4_0", "IQ4_XS", "Q3_K_M", "Q2_K"]:
+                run(gguf, "quantize", "--force", "--imatrix", matrix, original, files["imatrix"], preset)
+                seconds = []
+                for text in texts:
+                    start = time.time()
+                    calibrate = ("--calibrate", sources[text], "--calibrate-tokens", tokens)
+                    run(gguf, "quantize", "--force", *calibrate, original, files[text], preset)
+                    seconds.append(time.time() - start)
+                made = [files[name] for name in columns]
+                for name, text in held_out.items():
                     evaluation = ("-f", text, "-c", 512, "--chunks", 24, "--json")
                     found = json.loads(run(gguf, "divergence", "-r", original, *made, *evaluation))["models"]
                     losses = " | ".join(f"{one['mean_kld']:.5f} ± {one['mean_kld_error']:.5f}" for one in found)
                     agreements = " | ".join(f"{one['top1_agreement']:.1f} %" for one in found)
-                    size = f"{files['calibrated'].stat().st_size:,}"
-                    print(f"| {model.stem} | {preset} | {size} | {name} | {losses} | {agreements} | {seconds:.0f} |", flush=True)
+                    size = f"{made[0].stat().st_size:,}"
+                    print(f"| {model.stem} | {preset} | {size} | {name} | {losses} | {agreements} | {seconds[0]:.0f} |", flush=True)
+                if options.answers:
+                    answers.print_table(gguf, files)
 
 
 SIZES = "Q6_K Q5_K_M Q4_K_M IQ4_XS Q3_K_M IQ3_S Q2_K IQ2_S".split()
@@ -106,9 +118,13 @@ def main():
     method.add_argument("--sizes", action="store_true")
     method.add_argument("--effort", action="store_true")
     method.add_argument("--real", action="store_true")
+    parser.add_argument("--tokens", type=int, default=30_000, help="of each calibration of --real")
+    parser.add_argument("--texts", default="good,bundled,self")
+    parser.add_argument("--held-out", action="append", default=[], metavar="NAME=FILE")
+    parser.add_argument("--answers", action="store_true")
     options = parser.parse_intermixed_args()
     if options.real:
-        return real_models(options.gguf, sorted(options.data.glob("*.gguf")), options.presets or ["Q4_0", "IQ4_XS", "Q3_K_M", "Q2_K"])
+        return real_models(options)
     sizes, effort, gguf, data = options.sizes, options.effort, options.gguf, options.data / "tiny-kjv-llama"
     presets = options.presets or (SIZES if sizes else PRESETS)
     print(f"| preset | bytes | imatrix | {'--effort' if effort else 'calibrated'} | ratio | seconds |")

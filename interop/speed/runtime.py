@@ -2,12 +2,12 @@
 
 Usage: python interop/speed/runtime.py GGUF_BINARY LLAMA_BENCH [TYPE ...] [--threads N] [--rounds N]
                                        [--prompt N] [--generate N] [--folder DIR] [--layers N]
-                                       [--experts N]
+                                       [--experts N] [--model FILE] [--peer LLAMA_BENCH]
 
-LLAMA_BENCH is llama.cpp's `llama-bench`, built for this machine. Generates an F16 Llama of 660 million random weights (12 layers,
+LLAMA_BENCH is llama.cpp's `llama-bench`, built for this machine; --peer is that of another program, such as ik_llama.cpp. Generates an F16 Llama of 660 million random weights (12 layers,
 width 2048, FFN 5632, 32,000 tokens), or with `--experts` a mixture of experts (Qwen2 MoE: FFN 1024, of the experts 8 per token, and one
-for all tokens), quantizes it to each type with `gguf quantize`, and runs `gguf bench` and `llama-bench` on the
-file alternately for several rounds. Prints the medians, their ratio, and the ratio to the memory bandwidth limit of `gguf bench`. Only
+for all tokens), or takes that of `--model`, quantizes it to each type with `gguf quantize`, and runs `gguf bench` and `llama-bench` on the
+file alternately for several rounds. Prints the medians, their ratio, and the shares of the INT8 and memory limits of `gguf bench`. Only
 one quantized file exists at a time: 2.7 GB of disk suffice.
 Needs `gguf` and `numpy` from PyPI.
 """
@@ -111,17 +111,23 @@ def run(command):
 
 
 def ours(args, path):
+    """Returns tokens per second of the prompt and of generation, and their shares of what INT8 products and memory allow."""
     result = run([args.gguf, "bench", path, "-p", args.prompt, "-n", args.generate,
                 "-t", args.threads, "-r", 1, "--json"])
-    share = result["generation_tokens_per_second"] / result["generation"]["memory_limit_tokens_per_second"]
-    return result["prompt_tokens_per_second"], result["generation_tokens_per_second"], share
+    prompt, generation = result["prompt_tokens_per_second"], result["generation_tokens_per_second"]
+    int8 = result["prompt"]["int8_limit_tokens_per_second"]
+    return prompt, generation, prompt / int8 if int8 else float("nan"), generation / result["generation"]["memory_limit_tokens_per_second"]
 
 
-def theirs(args, path):
-    rows = run([args.llama_bench, "-m", path, "-p", args.prompt, "-n", args.generate,
+def theirs(args, program, path):
+    rows = run([program, "-m", path, "-p", args.prompt, "-n", args.generate,
                 "-t", args.threads, "-r", 1, "-o", "json"])
     speed = {row["n_gen"] == 0: row["avg_ts"] for row in rows}
     return speed[True], speed[False]
+
+
+def medians(rounds):
+    return [statistics.median(column) for column in zip(*rounds)]
 
 
 def main():
@@ -135,16 +141,24 @@ def main():
     parser.add_argument("--generate", type=int, default=32)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--experts", type=int, default=0)
+    parser.add_argument("--model", default=None, help="instead of random weights")
+    parser.add_argument("--peer", default=None, metavar="LLAMA_BENCH", help="of another program")
     parser.add_argument("--folder", default=None, help="keep the models there, for another run")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.folder or temporary
         stem = os.path.join(folder, f"random-{args.layers}" + (f"-{args.experts}" if args.experts else ""))
-        source = f"{stem}.gguf"
-        if not os.path.exists(source):
+        if args.model:
+            stem = os.path.join(folder, os.path.basename(args.model).removesuffix(".gguf"))
+        source = f"{stem}-F16.gguf"
+        if args.model and not os.path.exists(source):
+            subprocess.run([args.gguf, "quantize", "--allow-requantize", args.model, source, "F16"], check=True, capture_output=True)
+        elif not os.path.exists(source):
             make_model(source, args.layers, args.experts)
-        print("| | prompt: ours | llama.cpp | ratio | generation: ours | llama.cpp | ratio | of bandwidth limit |")
-        print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+        peers = [args.llama_bench] + ([args.peer] if args.peer else [])
+        columns = ["llama.cpp", "ratio"] + (["peer", "ratio"] if args.peer else [])
+        header = ["", "prompt: ours", *columns, "of INT8", "generation: ours", *columns, "of reading"]
+        print(f"| {' | '.join(header)} |\n|---|{'---:|' * (len(header) - 1)}", flush=True)
         for name in args.types:
             path = source
             if name != "F16":
@@ -152,16 +166,17 @@ def main():
                 if not os.path.exists(path):
                     subprocess.run([args.gguf, "quantize", source, path, name], check=True,
                                    capture_output=True)
-            rounds = [(ours(args, path), theirs(args, path)) for _ in range(args.rounds)]
+            rounds = [[ours(args, path), *(theirs(args, peer, path) for peer in peers)] for _ in range(args.rounds)]
             if path != source and args.folder is None:
                 os.remove(path)
-            prompt, generation, share = (
-                statistics.median(mine[i] for mine, _ in rounds) for i in range(3))
-            their_prompt, their_generation = (
-                statistics.median(other[i] for _, other in rounds) for i in range(2))
-            print(f"| {name} | {prompt:.0f} | {their_prompt:.0f} | {prompt / their_prompt:.2f} "
-                  f"| {generation:.1f} | {their_generation:.1f} | {generation / their_generation:.2f} "
-                  f"| {share:.0%} |", flush=True)
+            mine, *others = map(medians, zip(*rounds))
+            cells = [name]
+            for test in 0, 1:
+                cells.append(f"{mine[test]:.1f}")
+                for other in others:
+                    cells += [f"{other[test]:.1f}", f"{mine[test] / other[test]:.2f}"]
+                cells.append(f"{mine[2 + test]:.2f}")
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,15 @@
 Ten functions of Python's standard library to edit, ten to continue, ten answers in JSON and ten in prose. For each
 task, `gguf generate` runs without drafts, with prompt lookup, with a draft model, and with both, in turns; all runs
 must generate the same ids. The table has medians of the speed relative to that without drafts, and the lowest one.
+
+With --peer, a folder of llama.cpp's programs, `llama-completion` and `llama-speculative-simple` run the same tasks with the same two models;
+the column `llama.cpp` is relative to its own speed without drafts, and its speeds are printed.
 """
 
 import argparse
 import inspect
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -81,6 +85,25 @@ def generate(gguf, model, task, tokens, drafts):
     return json.loads(run.stdout)
 
 
+def rendered(gguf, model, task):
+    """Returns the prompt of a task in the chat template."""
+    if "--raw" in task:
+        return task[-1]
+    messages = json.dumps([{"role": "user", "content": task[-1]}])
+    command = [gguf, "chat-template", model, "--messages", "-"]
+    return subprocess.run(command, input=messages, capture_output=True, text=True, check=True).stdout
+
+
+def of_peer(folder, model, prompt, tokens, draft):
+    """Returns tokens per second of llama.cpp without drafts and with a draft model."""
+    common = ["-m", model, "-p", prompt, "-n", str(tokens), "--temp", "0", "-t", "2"]
+    plain = subprocess.run([folder / "llama-completion", *common, "-no-cnv"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    drafted = subprocess.run([folder / "llama-speculative-simple", *common, "-md", draft, "--spec-type", "draft-simple"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    before = re.findall(r" eval time .*?([\d.]+) tokens per second", plain.stdout + plain.stderr)
+    after = re.findall(r"decoded .* speed:\s+([\d.]+) t/s", drafted.stdout + drafted.stderr)
+    return float(before[-1]), float(after[-1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gguf", metavar="GGUF_BINARY", type=Path)
@@ -88,13 +111,14 @@ def main():
     parser.add_argument("--draft", metavar="MODEL", help="draft model with the vocabulary of the model")
     parser.add_argument("-n", "--tokens", type=int, default=128, help="tokens per task (default: 128)")
     parser.add_argument("--tasks", type=int, default=10, help="tasks of each kind (default: 10)")
+    parser.add_argument("--peer", metavar="FOLDER", type=Path, help="of llama.cpp's programs, which need --draft")
     options = parser.parse_args()
 
     sources = {"lookup": []}
     if options.draft:
         sources["--draft"] = ["--no-lookup", "--draft", options.draft]
         sources["both"] = ["--draft", options.draft]
-    speeds, plain_speeds, done = {}, [], {}
+    speeds, plain_speeds, peer_speeds, done = {}, [], [], {}
     for kind, task in tasks():
         done[kind] = done.get(kind, 0) + 1
         if done[kind] > options.tasks:
@@ -113,16 +137,24 @@ def main():
             ratio = run["tokens_per_second"] / speed
             speeds.setdefault(name, {}).setdefault(kind, []).append(ratio)
             line.append(f"{name} {ratio:.2f} ({run['accepted_tokens']} of {run['drafted_tokens']})")
+        if options.peer:
+            prompt = rendered(options.gguf, options.model, task)
+            before, after = of_peer(options.peer, options.model, prompt, options.tokens, options.draft)
+            peer_speeds.append((before, after))
+            speeds.setdefault("llama.cpp", {}).setdefault(kind, []).append(after / before)
+            line.append(f"llama.cpp {after / before:.2f} of {before:.1f}")
         print(f"{kind} {done[kind]}: {speed:.1f} tokens/s, {', '.join(line)}", file=sys.stderr, flush=True)
 
-    print(f"Without drafts: {statistics.median(plain_speeds):.1f} tokens/s.\n")
-    print("| task | " + " | ".join(sources) + " |")
-    print("|---|" + "---:|" * len(sources))
+    print(f"Without drafts: {statistics.median(plain_speeds):.1f} tokens/s.")
+    if peer_speeds:
+        print("llama.cpp: {:.1f} tokens/s, and {:.1f} with drafts.".format(*map(statistics.median, zip(*peer_speeds))))
+    print("\n| task | " + " | ".join(speeds) + " |")
+    print("|---|" + "---:|" * len(speeds))
     for kind in sorted(done):
-        print(f"| {kind} | " + " | ".join(f"{statistics.median(speeds[name][kind]):.2f}" for name in sources) + " |")
+        print(f"| {kind} | " + " | ".join(f"{statistics.median(speeds[name][kind]):.2f}" for name in speeds) + " |")
     every = {name: [ratio for ratios in of_kind.values() for ratio in ratios] for name, of_kind in speeds.items()}
-    print("| all tasks | " + " | ".join(f"{statistics.median(every[name]):.2f}" for name in sources) + " |")
-    print("| lowest | " + " | ".join(f"{min(every[name]):.2f}" for name in sources) + " |")
+    print("| all tasks | " + " | ".join(f"{statistics.median(every[name]):.2f}" for name in speeds) + " |")
+    print("| lowest | " + " | ".join(f"{min(every[name]):.2f}" for name in speeds) + " |")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ pub fn convert(
         target_model_dir,
         part: part::parse(part)?,
         resume,
-        calibration: recipe.calibration()?,
+        calibration: recipe.calibration(py)?,
         ..conversion::ConvertOptions::default()
     };
     run(py, &TaskOptions { progress, threads }, |progress| {

@@ -44,7 +44,7 @@ pub fn quantize(
         quantization: recipe.options()?,
         split,
         resume,
-        calibration: recipe.calibration()?,
+        calibration: recipe.calibration(py)?,
         ..quantization::QuantizeRequest::default()
     };
     let choice = recipe.choice();

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use gguf_kit::quantize::{Calibration, CalibrationText, ImatrixChoice};
+use gguf_kit::quantize::{Calibration, CalibrationText, ImatrixChoice, TextSource};
 use gguf_quantize::recipe::{Target, parse_entry, parse_type_file};
 use pyo3::prelude::*;
 
 use crate::error::{raise, request};
+use crate::template::renderer;
 
 /// Written outputs: locations, notes, the recipe of the last output, and the fingerprint of the parts. Locations are
 /// strings, since `pathlib.Path` would corrupt URLs of object stores.
@@ -64,18 +65,18 @@ impl Recipe {
     }
 
     /// Returns the source of calibration data.
-    pub fn calibration(&self) -> PyResult<Option<Calibration>> {
+    pub fn calibration(&self, py: Python<'_>) -> PyResult<Option<Calibration>> {
         match (&self.calibrate, &self.calibration_data) {
             (Some(_), Some(_)) => {
                 Err(request("request-invalid", "expected either calibrate or calibration_data"))
             }
             (Some(text), None) => {
-                let (window, tokens) = (self.calibrate_ctx.get(), self.calibrate_tokens.get());
-                Ok(Some(Calibration::Text(CalibrationText {
-                    file: text.clone(),
-                    chunk: window,
-                    tokens,
-                })))
+                let (chunk, tokens) = (self.calibrate_ctx.get(), self.calibrate_tokens.get());
+                let source = match text.as_os_str() == "bundled" {
+                    true => TextSource::Bundled(renderer(py)?),
+                    false => TextSource::File(text.clone()),
+                };
+                Ok(Some(Calibration::Text(CalibrationText { source, chunk, tokens })))
             }
             (None, Some(file)) => Ok(Some(Calibration::Data(file.clone()))),
             (None, None) => Ok(self.effort.then_some(Calibration::Weights)),

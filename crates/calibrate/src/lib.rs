@@ -13,6 +13,7 @@
 //! (2023).
 
 mod activation_file;
+mod bundled_text;
 mod calibrate;
 mod cholesky;
 mod codebook;
@@ -33,6 +34,7 @@ mod tensor_encoder;
 mod tile;
 mod variant;
 
+pub use bundled_text::{PreparedText, bundled_text};
 pub use calibrate::{
     CalibrateOptions, FindEncoded, OnHessians, OnTensor, calibrate, collect_hessians, is_calibrated,
 };
@@ -41,7 +43,7 @@ pub use encoder::Encoder;
 pub use hessian::Hessian;
 pub use hessian_collector::HessianCollector;
 pub use job::{
-    Calibration, CalibrationText, Calibrator, EncodedTensors, KEY_PREFIX, Persistence,
+    Calibration, CalibrationText, Calibrator, EncodedTensors, KEY_PREFIX, Persistence, TextSource,
     save_hessians,
 };
 pub use objective::Objective;

@@ -1,7 +1,7 @@
-//! Calibration texts that a model writes itself.
+//! Calibration texts: the bundled one, and texts that a model writes itself.
 
 use gguf::Metadata;
-pub use gguf_calibrate::SelfTextOptions;
+pub use gguf_calibrate::{PreparedText, SelfTextOptions, bundled_text};
 use gguf_calibrate::{Turn, self_text};
 use gguf_runtime::Precision;
 use gguf_store::Progress;
@@ -15,15 +15,6 @@ use crate::{Error, Opened};
 /// Takes the place of the message of the user in the chat template.
 const MESSAGE: &str = "MESSAGE_OF_THE_USER";
 
-/// A text, with notes for the user.
-#[derive(Clone, Debug)]
-pub struct SampledText {
-    /// The text.
-    pub text: String,
-    /// Notes for the user.
-    pub notes: Vec<String>,
-}
-
 /// Samples a text from the model that `source` names, with `renderer` for its chat template.
 ///
 /// # Errors
@@ -34,7 +25,7 @@ pub fn calibration_text(
     renderer: &Renderer,
     options: SelfTextOptions,
     progress: &dyn Progress,
-) -> Result<SampledText, Error> {
+) -> Result<PreparedText, Error> {
     let in_file = |error: Error| error.in_file(source.as_ref());
     let run = ExecutorOptions { precision: Precision::Fast, ..ExecutorOptions::default() };
     let loaded = load_model(opened.model(), Vec::new(), source, &run)?;
@@ -49,7 +40,7 @@ pub fn calibration_text(
         }
     };
     let text = self_text(&loaded.executor, &tokenizer, turn.as_ref(), options, progress);
-    Ok(SampledText { text: text.map_err(in_file)?, notes })
+    Ok(PreparedText { text: text.map_err(in_file)?, notes })
 }
 
 /// Returns the chat template around the first message of a user; `None` if the model has no template.

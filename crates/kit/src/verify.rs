@@ -11,7 +11,7 @@ use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::importance::Importance;
 use gguf_quantize::recipe::{Preset, Target};
 use gguf_quantize::verify::{ConversionPath, Outcome, VerifiedTensor, missing, verify};
-use gguf_store::{Model, Progress, digest, read_text, scratch};
+use gguf_store::{Model, Progress, scratch};
 
 use crate::{Error, open};
 
@@ -92,11 +92,12 @@ fn verify_calibrated(
 ) -> Result<HashMap<String, Outcome>, Error> {
     let recorded = |name: &str| model.metadata().get(&format!("{KEY_PREFIX}{name}"));
     let mut calibration = calibration.clone();
-    if let Calibration::Text(CalibrationText { file, chunk, tokens }) = &mut calibration {
-        let digest = digest::sha256(read_text(file)?.as_bytes());
-        let text = recorded("text_sha256").and_then(|value| value.as_str());
-        if text.is_some_and(|text| text != digest) {
-            let what = format!("the model is calibrated by another text than {}", file.display());
+    if let Calibration::Text(CalibrationText { source: text, chunk, tokens }) = &mut calibration {
+        let digest = text.digest()?;
+        let expected = recorded("text_sha256").and_then(|value| value.as_str());
+        if expected.is_some_and(|expected| expected != digest) {
+            let name = text.path().map_or("the bundled one".into(), Path::to_string_lossy);
+            let what = format!("the model is calibrated by another text than {name}");
             let help = "give the calibration text of the model";
             return Err(Error::request("calibration-other", what, help));
         }

@@ -34,7 +34,7 @@ class Recipe(NamedTuple):
     imatrix: Optional[PathLike] = None
     #: Allow quantized input tensors.
     allow_requantize: bool = False
-    #: Text file for GPTQ calibration: smaller error at the same size, but slower.
+    #: Text file for GPTQ calibration, or ``"bundled"`` for the text of gguf-kit: smaller error at the same size, but slower.
     calibrate: Optional[PathLike] = None
     #: Context size of the calibration chunks in tokens.
     calibrate_ctx: int = 256

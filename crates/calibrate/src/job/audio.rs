@@ -7,7 +7,7 @@ use gguf_runtime::Executor;
 use gguf_speech::{TranscribeOptions, Transcriber};
 use gguf_store::{Progress, digest};
 
-use super::{CalibrationText, KEY_PREFIX};
+use super::{CalibrationText, KEY_PREFIX, TextSource};
 use crate::{HessianCollector, METHOD, OnHessians};
 
 /// Passes the Hessians of all matrices to `on_hessians`. Returns the metadata keys that describe the recording.
@@ -18,7 +18,10 @@ pub(super) fn collect(
     on_hessians: &mut OnHessians<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<(String, Value)>, Error> {
-    let path = &recording.file;
+    let TextSource::File(path) = &recording.source else {
+        let what = "a Whisper model cannot be calibrated by the bundled text";
+        return Err(Error::request("calibration-impossible", what, "give a recording of speech"));
+    };
     let bytes = std::fs::read(path).map_err(|fault| Error::environment("read", path, fault))?;
     let collector = HessianCollector::new(executor.graph().raw());
     let options = TranscribeOptions::default();

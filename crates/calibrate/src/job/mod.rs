@@ -11,18 +11,18 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Error, TensorType, Value};
+use gguf::{Error, Metadata, TensorType, Value};
 use gguf_pipeline::{Content, Item, Job, Stored};
 use gguf_quantize::importance::Importance;
 use gguf_runtime::Executor;
-use gguf_store::{Model, Progress, digest, read_text};
+use gguf_store::{Model, Progress, digest};
 use gguf_tokenizer::Tokenizer;
 
 pub use self::encoded_file::{EncodedTensors, Persistence};
 use self::hessian_file::HessianFile;
 pub use self::hessian_file::save_hessians;
-pub use self::text::CalibrationText;
 use self::text::TextCalibration;
+pub use self::text::{CalibrationText, TextSource};
 use crate::{CalibratedTensor, Encoders, FindEncoded, OnTensor};
 
 /// Source of the calibration statistics.
@@ -44,7 +44,7 @@ impl Calibration {
     /// Returns the input file.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Self::Text(text) => Some(&text.file),
+            Self::Text(text) => text.source.path(),
             Self::Data(file) => Some(file),
             Self::Weights => None,
         }
@@ -56,7 +56,7 @@ impl Calibration {
     /// `text-same` if both texts are equal; if the file cannot be read.
     pub fn require_other_text(&self, text: &str, name: &str) -> Result<(), Error> {
         let calibration_text = match self {
-            Self::Text(text) => Some(digest::sha256(read_text(&text.file)?.as_bytes())),
+            Self::Text(text) => Some(text.source.digest()?),
             Self::Data(file) => HessianFile::open(file)?.text_digest(),
             Self::Weights => None,
         };
@@ -74,8 +74,8 @@ impl Calibration {
     pub fn describe(&self) -> Result<String, Error> {
         let method = crate::METHOD;
         match self {
-            Self::Text(CalibrationText { file, chunk, tokens }) => {
-                let digest = digest::sha256(read_text(file)?.as_bytes());
+            Self::Text(CalibrationText { source, chunk, tokens }) => {
+                let digest = source.digest()?;
                 Ok(format!("{method}, {digest}, {tokens} tokens in windows of {chunk}"))
             }
             Self::Data(file) => Ok(format!("{method}, {}", HessianFile::open(file)?.describe())),
@@ -140,18 +140,19 @@ impl Calibrator {
         Self::new(statistics, calibration)
     }
 
-    /// Opens a calibration of the model that `executor` runs.
+    /// Opens a calibration of the model that `executor` runs, which has this metadata.
     ///
     /// # Errors
     /// As [`Calibrator::open`].
     pub fn with_executor(
         executor: &Arc<Executor>,
+        metadata: &Metadata,
         tokenizer: &Tokenizer,
         calibration: &Calibration,
     ) -> Result<Self, Error> {
         let statistics = match calibration {
             Calibration::Text(text) => {
-                let text = TextCalibration::new(executor.clone(), tokenizer, text)?;
+                let text = TextCalibration::new(executor.clone(), metadata, tokenizer, text)?;
                 Statistics::Text(Box::new(text))
             }
             _ => return Self::without_model(calibration),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Error, Value};
+use gguf::{Error, Metadata, Value};
 use gguf_eval::{
     ChunkOptions, Chunks, Grouping, Perplexity, RunOptions, SensitivityOptions, Subject,
     measure_sensitivity, perplexity,
@@ -15,17 +15,56 @@ use gguf_pipeline::Item;
 use gguf_quantize::sensitivity::Sensitivity;
 use gguf_runtime::{Executor, Precision};
 use gguf_store::{Model, Progress, digest, read_text};
+use gguf_tokenizer::template::Renderer;
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
 
 use super::KEY_PREFIX;
 use super::held_out::Metric;
+use crate::bundled_text::{PreparedText, bundled_digest, bundled_text};
 use crate::{FindEncoded, METHOD, OnTensor, calibrate, matmul_weights};
+
+/// Where a calibration text is from.
+#[derive(Clone, Debug)]
+pub enum TextSource {
+    /// A text file; an audio file for a Whisper model.
+    File(PathBuf),
+    /// [`bundled_text`], with this renderer for the model's chat template.
+    Bundled(Renderer),
+}
+
+impl TextSource {
+    /// Returns the path of a file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Bundled(_) => None,
+        }
+    }
+
+    /// Returns the SHA-256 of the text; of the bundled one before its chats are in a chat template.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn digest(&self) -> Result<String, Error> {
+        match self {
+            Self::File(path) => Ok(digest::sha256(read_text(path)?.as_bytes())),
+            Self::Bundled(_) => Ok(bundled_digest()),
+        }
+    }
+
+    fn read(&self, metadata: &Metadata) -> Result<PreparedText, Error> {
+        match self {
+            Self::File(path) => Ok(PreparedText { text: read_text(path)?, notes: Vec::new() }),
+            Self::Bundled(renderer) => Ok(bundled_text(metadata, renderer)),
+        }
+    }
+}
 
 /// A calibration text.
 #[derive(Clone, Debug)]
 pub struct CalibrationText {
-    /// Path of the text; of an audio file for a Whisper model.
-    pub file: PathBuf,
+    /// The text.
+    pub source: TextSource,
     /// Chunk size in tokens. Chunks are independent.
     pub chunk: usize,
     /// Maximum number of tokens, those of held-out chunks included.
@@ -34,8 +73,8 @@ pub struct CalibrationText {
 
 impl CalibrationText {
     /// Returns a calibration by chunks of 256 tokens, up to 100,000 tokens.
-    pub fn new(file: impl Into<PathBuf>) -> Self {
-        Self { file: file.into(), chunk: 256, tokens: 100_000 }
+    pub fn new(source: TextSource) -> Self {
+        Self { source, chunk: 256, tokens: 100_000 }
     }
 }
 
@@ -72,6 +111,7 @@ pub(super) struct TextCalibration {
     /// Token ids of the calibration chunks.
     pub ids: Vec<Vec<u32>>,
     keys: Vec<(String, Value)>,
+    notes: Vec<String>,
 }
 
 impl TextCalibration {
@@ -82,12 +122,13 @@ impl TextCalibration {
         let graph = graph.map_err(in_file)?;
         let executor = Executor::new(model, graph, Precision::default()).map_err(in_file)?;
         let tokenizer = Tokenizer::from_metadata(model.metadata(), Default::default());
-        Self::new(Arc::new(executor), &tokenizer.map_err(in_file)?, text)
+        Self::new(Arc::new(executor), model.metadata(), &tokenizer.map_err(in_file)?, text)
     }
 
-    /// Reads the text for the model that `executor` runs.
+    /// Reads the text for the model that `executor` runs, which has this metadata.
     pub fn new(
         executor: Arc<Executor>,
+        metadata: &Metadata,
         tokenizer: &Tokenizer,
         text: &CalibrationText,
     ) -> Result<Self, Error> {
@@ -102,8 +143,9 @@ impl TextCalibration {
             };
             return Err(Error::request("calibration-impossible", what, help));
         }
-        let content = read_text(&text.file)?;
-        let encode = EncodeOptions { add_special: true, parse_special: false };
+        let PreparedText { text: content, notes } = text.source.read(metadata)?;
+        let parse_special = matches!(text.source, TextSource::Bundled(_));
+        let encode = EncodeOptions { add_special: true, parse_special };
         let mut ids = tokenizer.encode(&content, encode);
         ids.truncate(text.tokens.max(text.chunk));
         let cut = ChunkOptions { len: text.chunk, count: None, stride: None };
@@ -115,12 +157,12 @@ impl TextCalibration {
         let key = |name: &str| format!("{KEY_PREFIX}{name}");
         let keys = vec![
             (key("method"), Value::from(METHOD)),
-            (key("text_sha256"), Value::from(digest::sha256(content.as_bytes()))),
+            (key("text_sha256"), Value::from(text.source.digest()?)),
             (key("tokens"), Value::U32((calibrated * text.chunk) as u32)),
             (key("tokens_most"), Value::U32(text.tokens as u32)),
             (key("window"), Value::U32(text.chunk as u32)),
         ];
-        Ok(Self { executor, chunks, ids, keys })
+        Ok(Self { executor, chunks, ids, keys, notes })
     }
 
     /// Returns the metadata keys that describe the text.
@@ -149,7 +191,7 @@ impl TextCalibration {
 
     /// Returns notes about a text that hardly resembles what the model processes.
     pub fn notes(&self, progress: &dyn Progress) -> Result<Vec<String>, Error> {
-        let mut notes = Vec::new();
+        let mut notes = self.notes.clone();
         let mut seen = HashSet::new();
         let runs = self.ids.iter().flat_map(|ids| ids.windows(REPEATED_TOKENS));
         let repeated = runs.clone().filter(|run| !seen.insert(*run)).count();

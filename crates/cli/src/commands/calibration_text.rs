@@ -4,7 +4,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::calibration_text::{SelfTextOptions, calibration_text};
+use gguf_kit::calibration_text::{SelfTextOptions, bundled_text, calibration_text};
 use gguf_kit::{Opened, open};
 use gguf_store::AtomicFile;
 
@@ -19,11 +19,12 @@ use crate::{listing, terminal};
 ///
 /// Samples many conversations at temperature 1, half of them in the chat template if the model has one, as a text for
 /// `gguf quantize --calibrate` and `gguf imatrix -f`. For models whose users' texts are not at hand: a text like theirs
-/// is better.
+/// is better. With --bundled, writes the text of gguf-kit instead, with its chats in the model's chat template.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf calibration-text model-f16.gguf -o text.txt\n  \
-    gguf calibration-text model-f16.gguf --tokens 30000 --seed 2 > text.txt")]
+    gguf calibration-text model-f16.gguf --tokens 30000 --seed 2 > text.txt\n  \
+    gguf calibration-text model-f16.gguf --bundled -o text.txt")]
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
     model: String,
@@ -36,6 +37,9 @@ pub struct Args {
     /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
+    /// Write the bundled text: prose in many languages, code and chats.
+    #[arg(long, conflicts_with_all = ["tokens", "seed"])]
+    bundled: bool,
     /// Number of threads [default: one per core].
     #[arg(short, long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -48,8 +52,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let overwrite = args.force.protecting(opened.files());
     let output = args.output.as_deref().filter(|output| output.as_os_str() != "-");
     output.map_or(Ok(()), |output| overwrite.check(output))?;
-    let options = SelfTextOptions { tokens: args.tokens as usize, seed: args.seed };
-    let text = on_threads(args.threads, || sample(&opened, &args.model, options))?;
+    let text = if args.bundled {
+        let text = bundled_text(opened.model().metadata(), &renderer()?);
+        terminal::notes(&text.notes);
+        text.text
+    } else {
+        let options = SelfTextOptions { tokens: args.tokens as usize, seed: args.seed };
+        on_threads(args.threads, || sample(&opened, &args.model, options))?
+    };
     let Some(output) = output else {
         return Ok(std::io::stdout().lock().write_all(text.as_bytes())?);
     };

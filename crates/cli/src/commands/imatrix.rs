@@ -8,7 +8,7 @@ use gguf_kit::Error;
 use gguf_kit::eval::{
     self, ChunkOptions, Collection, ImatrixOptions, PartWriter, Perplexity, RunOptions, Task,
 };
-use gguf_kit::quantize::{CalibrationText, Part, save_hessians};
+use gguf_kit::quantize::{CalibrationText, Part, TextSource, save_hessians};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
 use gguf_runtime::CacheType;
 use gguf_store::{Existing, Overwrite};
@@ -221,7 +221,7 @@ fn write_hessians(args: &Args) -> Result<(), Failure> {
     let (Some(model), Some(text), Some(path)) = (&args.model, &args.file, args.output()) else {
         return Ok(());
     };
-    let mut reading = CalibrationText::new(text);
+    let mut reading = CalibrationText::new(TextSource::File(text.clone()));
     if let Some(tokens) = args.ctx_size {
         reading.chunk = tokens.get() as usize;
     }

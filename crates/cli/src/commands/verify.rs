@@ -12,6 +12,7 @@ use gguf_quantize::verify::{ConversionPath, Outcome, VerifiedTensor};
 use regex::Regex;
 use serde_json::json;
 
+use crate::commands::quantize::calibration::{BUNDLED, parse_text, text_source};
 use crate::commands::quantize::imatrix;
 use crate::document;
 use crate::failure::Failure;
@@ -40,8 +41,10 @@ pub struct Args {
     tensor: Vec<Regex>,
     #[command(flatten)]
     importance: imatrix::Args,
-    /// Calibration text, for a model quantized with --calibrate.
-    #[arg(long, value_name = "TEXT")]
+    /// Calibration text, for a model quantized with --calibrate; `bundled`, or no value at the end of the line: the text
+    /// of gguf-kit.
+    #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = BUNDLED,
+        value_parser = parse_text)]
     calibrate: Option<PathBuf>,
     /// Saved Hessians, for a model quantized with --calibration-data.
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
@@ -71,7 +74,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let is_chosen =
         |name: &str| args.tensor.is_empty() || args.tensor.iter().any(|re| re.is_match(name));
     let progress = Progress::new();
-    let text = args.calibrate.as_ref().map(|text| Calibration::Text(CalibrationText::new(text)));
+    let text = args.calibrate.as_deref().map(text_source).transpose()?;
+    let text = text.map(|text| Calibration::Text(CalibrationText::new(text)));
     let data = args.calibration_data.clone().map(Calibration::Data);
     let calibration = text.or(data).or(args.effort.then_some(Calibration::Weights));
     let calibration = calibration.as_ref();

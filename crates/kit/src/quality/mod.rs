@@ -91,8 +91,10 @@ pub fn measure(
     if let Some(calibration) = calibration {
         calibration.require_other_text(&options.task.text, &options.text)?;
     }
-    let open_calibrator =
-        |choice| Calibrator::with_executor(opened.executor(), &opened.tokenizer, choice);
+    let open_calibrator = |choice| {
+        let metadata = opened.model().metadata();
+        Calibrator::with_executor(opened.executor(), metadata, &opened.tokenizer, choice)
+    };
     let calibrator = calibration.map(open_calibrator).transpose()?;
     let (mut plans, skipped) = plan::plans(&opened, options, calibrator.as_ref())?;
     plans.extend(plan::files(&options.files));

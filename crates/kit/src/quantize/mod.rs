@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::shard_keys::PART_FINGERPRINT;
 use gguf::{Gguf, Limits};
-pub use gguf_calibrate::{Calibration, CalibrationText};
+pub use gguf_calibrate::{Calibration, CalibrationText, TextSource};
 use gguf_calibrate::{Calibrator, EncodedTensors};
 use gguf_pipeline::{Interruption, Job, write_all};
 pub use gguf_quantize::ImatrixChoice;

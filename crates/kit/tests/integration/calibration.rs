@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use gguf_kit::quantize::{
-    Calibration, CalibrationText, Goal, Plan, QuantizeOutput, QuantizeRequest,
+    Calibration, CalibrationText, Goal, Plan, QuantizeOutput, QuantizeRequest, TextSource,
 };
 use gguf_kit::{Error, Opened, Progress, open};
 use gguf_store::Overwrite;
@@ -42,7 +42,7 @@ fn write(
 ) -> Result<usize, Error> {
     let named =
         QuantizeOutput { goal: Goal::Target("Q4_0".parse().unwrap()), path: out.to_owned() };
-    let reading = CalibrationText { file: TEXT.into(), chunk: 32, tokens: 256 };
+    let reading = CalibrationText { source: TextSource::File(TEXT.into()), chunk: 32, tokens: 256 };
     let options = QuantizeRequest {
         outputs: vec![named],
         resume,

@@ -2,13 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf_kit::quantize::{Calibration, CalibrationText};
+use gguf_kit::quantize::{Calibration, CalibrationText, TextSource};
 
+use crate::commands::render_template::renderer;
 use crate::failure::Failure;
 use crate::listing;
 
 /// Value of `--calibrate` for a text that the model writes.
 const SELF: &str = "self";
+
+/// Value of `--calibrate` for the bundled text, also without a value.
+pub const BUNDLED: &str = "bundled";
 
 /// Names of the flags below.
 pub const FLAGS: &[&str] =
@@ -20,8 +24,10 @@ pub const FLAGS: &[&str] =
 #[group(skip)]
 pub struct Args {
     /// Calibrated quantization on this text (GPTQ: rounding errors are compensated within each matrix). Same
-    /// size, lower KL divergence, and much slower. `self`: a text that the model writes (`gguf calibration-text`).
-    #[arg(long, value_name = "TEXT")]
+    /// size, lower KL divergence, and much slower. `bundled`, or no value at the end of the line: the text of gguf-kit.
+    /// `self`: a text that the model writes (`gguf calibration-text`).
+    #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = BUNDLED,
+        value_parser = parse_text)]
     calibrate: Option<PathBuf>,
     /// Calibrated quantization with saved Hessians (`gguf imatrix --hessian`), for several outputs or machines.
     /// Each matrix is fitted independently.
@@ -42,8 +48,8 @@ pub struct Args {
 impl Args {
     /// Input file.
     pub fn input(&self) -> Option<&Path> {
-        let text = self.calibrate.as_deref().filter(|_| self.self_tokens().is_none());
-        text.or(self.calibration_data.as_deref())
+        let is_file = |text: &&Path| text.as_os_str() != SELF && text.as_os_str() != BUNDLED;
+        self.calibrate.as_deref().filter(is_file).or(self.calibration_data.as_deref())
     }
 
     /// Returns the number of tokens that the model writes for its own calibration, if this is requested.
@@ -53,11 +59,9 @@ impl Args {
     }
 
     /// Returns the calibration by a text.
-    pub fn by_text(&self, text: &Path) -> Calibration {
-        let mut reading = CalibrationText::new(text);
-        (reading.chunk, reading.tokens) =
-            (self.calibrate_ctx as usize, self.calibrate_tokens as usize);
-        Calibration::Text(reading)
+    pub fn by_text(&self, source: TextSource) -> Calibration {
+        let (chunk, tokens) = (self.calibrate_ctx as usize, self.calibrate_tokens as usize);
+        Calibration::Text(CalibrationText { source, chunk, tokens })
     }
 
     /// Returns the calibration, if requested.
@@ -74,8 +78,28 @@ impl Args {
         }
         Ok(match (&self.calibration_data, &self.calibrate) {
             (Some(file), _) => Some(Calibration::Data(file.clone())),
-            (None, Some(text)) => Some(self.by_text(text)),
+            (None, Some(text)) => Some(self.by_text(text_source(text)?)),
             (None, None) => self.effort.then_some(Calibration::Weights),
         })
     }
+}
+
+/// Parses a value of `--calibrate`. Without one the next word is taken for it, which is then a model.
+pub fn parse_text(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.extension().is_some_and(|extension| extension == "gguf") {
+        return Err("not a text: for the bundled text, write `--calibrate bundled`, or --calibrate at the end of the line".into());
+    }
+    Ok(path)
+}
+
+/// Returns the text that a value of `--calibrate` other than `self` names.
+///
+/// # Errors
+/// As [`renderer`].
+pub fn text_source(text: &Path) -> Result<TextSource, Failure> {
+    Ok(match text.as_os_str() == BUNDLED {
+        true => TextSource::Bundled(renderer()?),
+        false => TextSource::File(text.to_owned()),
+    })
 }

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use arguments::{Positionals, RequestedOutput};
-use gguf_kit::quantize::{Calibration, Goal, Part, Plan, QuantizeOutput, QuantizeRequest, Split};
+use gguf_kit::quantize::{
+    Calibration, Goal, Part, Plan, QuantizeOutput, QuantizeRequest, Split, TextSource,
+};
 use gguf_kit::{Opened, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
@@ -32,6 +34,7 @@ const EXAMPLES: &str = "Examples:\n  \
      gguf quantize --tensor-type 'ffn_down=q6_k' model-f16.gguf out.gguf Q4_K_M 8\n  \
      gguf quantize model-f16.gguf --out Q4_K_M=small.gguf --out Q8_0=large.gguf\n  \
      gguf quantize --calibrate text.txt model-f16.gguf model-q4.gguf Q4_K_M\n  \
+     gguf quantize model-f16.gguf model-q4.gguf Q4_K_M --calibrate\n  \
      gguf quantize --calibrate self model-f16.gguf model-q4.gguf Q4_K_M\n  \
      gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M\n  \
      gguf quantize model-f16.gguf hf:me/My-Model-GGUF Q4_K_M,Q8_0";
@@ -195,7 +198,7 @@ impl Args {
         }
         let text =
             calibration_text::beside(&output.path, opened, &words.input, tokens, &self.force)?;
-        Ok(Some(self.calibration.by_text(&text)))
+        Ok(Some(self.calibration.by_text(TextSource::File(text))))
     }
 }
 

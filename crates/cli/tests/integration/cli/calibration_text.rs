@@ -106,3 +106,33 @@ fn impossible_texts_are_refused() {
     fs::write(&speech, whisper::model()).unwrap();
     fails(&["calibration-text", &speech], 2, &["the model does not generate text"]);
 }
+
+/// `--calibrate` without a value uses the bundled text, whose chats are in the chat template of the model.
+#[test]
+fn the_bundled_text_calibrates_and_verifies() {
+    let dir = Dir::new();
+    let (model, out) = (dir.f16(), dir.path("out.gguf"));
+    let short = ["--calibrate-ctx", "64", "--calibrate-tokens", "1024"];
+    succeeds(&[&["quantize", &model, &out, "Q3_K_M"], &short[..], &["--calibrate"]].concat());
+    let same = "39 of 39 tensors match the source";
+    for value in [&["--calibrate"][..], &["--calibrate", "bundled"]] {
+        let verified = succeeds(&[&["verify", &out, "--source", &model], value].concat());
+        assert!(verified.contains(same), "{verified}");
+    }
+    fails(
+        &["verify", &out, "--source", &model, "--calibrate", &dir.text("other.txt")],
+        2,
+        &["another text than", "other.txt"],
+    );
+    // The flag takes the next word.
+    let help = ["--calibrate", "bundled", "at the end of the line"];
+    fails(&["quantize", "--calibrate", &model, &out, "Q3_K_M"], 2, &help);
+    let chat = dir.path("chat.gguf");
+    let template = "tokenizer.chat_template={% for m in messages %}@@{{ m.role }}:{{ m.content }}@@{% endfor %}";
+    succeeds(&["edit", &model, "-o", &chat, "--set", template]);
+    let [plain, chats] =
+        [&model, &chat].map(|model| succeeds(&["calibration-text", model, "--bundled"]));
+    assert!(!plain.contains("@@"));
+    assert!(chats.matches("@@assistant:").count() > 100);
+    fails(&["calibration-text", &model, "--bundled", "--seed", "1"], 2, &["--seed"]);
+}
