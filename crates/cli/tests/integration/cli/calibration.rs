@@ -230,7 +230,10 @@ fn conflicting_flags_are_refused() {
     refused(&["--calibrate-tokens", "0"], "not a positive number");
     fails(&["quantize", "--calibrate-ctx", "64", &model, &out, "Q4_0"], 2, &["--calibrate"]);
     fails(&["quantize", "--calibrate", &dir.path("no.txt"), &model, &out, "Q4_0"], 3, &["no.txt"]);
-    fails(&["quantize", "--calibrate", &model, &model, &out, "Q4_0"], 1, &["not valid UTF-8"]);
+    let binary = dir.path("model.bin");
+    fs::copy(&model, &binary).unwrap();
+    fails(&["quantize", "--calibrate", &binary, &model, &out, "Q4_0"], 1, &["not valid UTF-8"]);
+    fails(&["quantize", "--calibrate", &model, &model, &out, "Q4_0"], 2, &["not a text"]);
     let data = ["quantize", "--calibration-data", &model, &model, &out, "Q4_0"];
     fails(&data, 2, &["is not a file of Hessians", "imatrix"]);
     assert!(!Path::new(&out).exists());

@@ -119,20 +119,20 @@ fn the_bundled_text_calibrates_and_verifies() {
         let verified = succeeds(&[&["verify", &out, "--source", &model], value].concat());
         assert!(verified.contains(same), "{verified}");
     }
-    fails(
-        &["verify", &out, "--source", &model, "--calibrate", &dir.text("other.txt")],
-        2,
-        &["another text than", "other.txt"],
-    );
+    let other = dir.path("other.txt");
+    fs::write(&other, "In the beginning").unwrap();
+    let words = ["verify", &out, "--source", &model, "--calibrate", &other];
+    fails(&words, 2, &["another text than", "other.txt"]);
     // The flag takes the next word.
     let help = ["--calibrate", "bundled", "at the end of the line"];
     fails(&["quantize", "--calibrate", &model, &out, "Q3_K_M"], 2, &help);
     let chat = dir.path("chat.gguf");
-    let template = "tokenizer.chat_template={% for m in messages %}@@{{ m.role }}:{{ m.content }}@@{% endfor %}";
+    let template = "tokenizer.chat_template=\
+                    {% for m in messages %}[({{ m.role }})]{{ m.content }}{% endfor %}";
     succeeds(&["edit", &model, "-o", &chat, "--set", template]);
     let [plain, chats] =
         [&model, &chat].map(|model| succeeds(&["calibration-text", model, "--bundled"]));
-    assert!(!plain.contains("@@"));
-    assert!(chats.matches("@@assistant:").count() > 100);
+    assert!(!plain.contains("[(assistant)]"));
+    assert!(chats.matches("[(assistant)]").count() > 100);
     fails(&["calibration-text", &model, "--bundled", "--seed", "1"], 2, &["--seed"]);
 }
