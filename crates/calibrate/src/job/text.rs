@@ -100,8 +100,9 @@ const MAX_REPEATED: f64 = 0.75;
 /// Number of chunks whose perplexity is computed.
 const JUDGED_CHUNKS: usize = 2;
 
-/// Perplexity above which the text is reported. Prose and code have up to 50 for small models, random words 350.
-const MAX_PERPLEXITY: f64 = 200.0;
+/// Bits per byte above which the text is reported. Languages that a model of 100 million weights or more knows have 0.6 to 1.9,
+/// others, words in random order, and hexadecimal or base64 data 2.0 to 6.
+const MAX_BITS_PER_BYTE: f64 = 2.0;
 
 /// A model and the chunks of its calibration text.
 pub(super) struct TextCalibration {
@@ -112,6 +113,7 @@ pub(super) struct TextCalibration {
     pub ids: Vec<Vec<u32>>,
     keys: Vec<(String, Value)>,
     notes: Vec<String>,
+    bytes_per_token: f64,
 }
 
 impl TextCalibration {
@@ -147,6 +149,7 @@ impl TextCalibration {
         let parse_special = matches!(text.source, TextSource::Bundled(_));
         let encode = EncodeOptions { add_special: true, parse_special };
         let mut ids = tokenizer.encode(&content, encode);
+        let bytes_per_token = content.len() as f64 / ids.len().max(1) as f64;
         ids.truncate(text.tokens.max(text.chunk));
         let cut = ChunkOptions { len: text.chunk, count: None, stride: None };
         let chunks = Chunks::new(ids, tokenizer.first_token(), cut)?;
@@ -162,7 +165,7 @@ impl TextCalibration {
             (key("tokens_most"), Value::U32(text.tokens as u32)),
             (key("window"), Value::U32(text.chunk as u32)),
         ];
-        Ok(Self { executor, chunks, ids, keys, notes })
+        Ok(Self { executor, chunks, ids, keys, notes, bytes_per_token })
     }
 
     /// Returns the metadata keys that describe the text.
@@ -214,11 +217,11 @@ impl TextCalibration {
             let tokens = chunks.count() * (chunks.chunk_len() - 1);
             progress.begin_tokens("checking the calibration text", tokens as u64);
             perplexity(&self.executor, &chunks, options, None, &mut each, progress)?;
-            if all.value() > MAX_PERPLEXITY {
+            let bits_per_byte = all.value().log2() / self.bytes_per_token;
+            if bits_per_byte > MAX_BITS_PER_BYTE {
                 notes.push(format!(
-                    "the model finds the calibration text improbable (perplexity {:.0}). Use text of a kind and language \
-                     that it knows",
-                    all.value()
+                    "the model finds the calibration text improbable ({bits_per_byte:.1} bits per byte; text that it knows has \
+                     about 1). Use text of a kind and language that it knows"
                 ));
             }
         }
