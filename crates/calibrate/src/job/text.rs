@@ -47,8 +47,16 @@ impl TextSource {
     /// If the file cannot be read.
     pub fn digest(&self) -> Result<String, Error> {
         match self {
-            Self::File(path) => Ok(digest::sha256(read_text(path)?.as_bytes())),
+            Self::File(path) => Ok(self.digest_of(&read_text(path)?)),
             Self::Bundled(_) => Ok(bundled_digest()),
+        }
+    }
+
+    /// Returns [`Self::digest`] if this is the content of the file.
+    fn digest_of(&self, content: &str) -> String {
+        match self {
+            Self::File(_) => digest::sha256(content.as_bytes()),
+            Self::Bundled(_) => bundled_digest(),
         }
     }
 
@@ -160,7 +168,7 @@ impl TextCalibration {
         let key = |name: &str| format!("{KEY_PREFIX}{name}");
         let keys = vec![
             (key("method"), Value::from(METHOD)),
-            (key("text_sha256"), Value::from(text.source.digest()?)),
+            (key("text_sha256"), Value::from(text.source.digest_of(&content))),
             (key("tokens"), Value::U32((calibrated * text.chunk) as u32)),
             (key("tokens_most"), Value::U32(text.tokens as u32)),
             (key("window"), Value::U32(text.chunk as u32)),
