@@ -165,8 +165,13 @@ impl Runner {
             seed,
             ..SamplingOptions::default()
         };
-        let generation =
-            GenerateOptions { sampling, max_tokens: tokens, stop, ignore_eos: ignore_end };
+        let generation = GenerateOptions {
+            sampling,
+            max_tokens: tokens,
+            stop,
+            ignore_eos: ignore_end,
+            completes: true,
+        };
         let options =
             ContextOptions { tokens: context, cache_type: self.cache, ..ContextOptions::default() };
         let mut raised = None;

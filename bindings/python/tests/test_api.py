@@ -128,6 +128,8 @@ def test_tokenizer_and_runner():
     assert logits.shape == (len(ids), 2048) and (runner.logits(ids) == logits).all()
     text, made, ended = runner.generate("In the beginning", tokens=5, temperature=0)
     assert len(made) == 5 and ended == "length" and made[0] == logits[-1].argmax()
+    # The text continues the prompt.
+    assert text.startswith(" ") and tokenizer.encode("In the beginning" + text) == ids + made
     gguf_kit.quantize("tiny.gguf", {"Q8_0": "drafter.gguf"})
     drafting = gguf_kit.Runner("tiny.gguf", exact=True, draft="drafter.gguf")
     plain, drafted = (each.generate("In the beginning", tokens=60, temperature=0, context=128) for each in (runner, drafting))

@@ -24,6 +24,9 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// Continues after end-of-generation tokens.
     pub ignore_eos: bool,
+    /// Whether the text continues that of the prompt, so that a space at its start is kept. Without effect on models with a
+    /// text encoder (T5), whose text is another one.
+    pub completes: bool,
 }
 
 /// A model that generates text.
@@ -96,7 +99,11 @@ pub fn generate(
     progress.begin("prompt", prompt.len().saturating_sub(context.len(0)) as u64);
     let mut next = first_tokens(context, metadata, prompt, progress)?;
     read_all_but_last_batch(context, &mut next, progress)?;
-    let mut writer = Writer::new(tokenizer, prompt, options, on_text);
+    let mut decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
+    if options.completes && context.executor().graph().encoder().is_none() {
+        decoder = decoder.continuing();
+    }
+    let mut writer = Writer::new(tokenizer, prompt, options, decoder, on_text);
     let mut speculation = speculation.filter(|_| context.can_truncate());
     if let Some(speculation) = &mut speculation {
         speculation.begin(prompt);
@@ -196,6 +203,7 @@ impl<'g> Writer<'g> {
         tokenizer: &'g Tokenizer,
         prompt: &[u32],
         options: &'g GenerateOptions,
+        decoder: Decoder<'g>,
         on_text: &'g mut dyn FnMut(&str) -> ControlFlow<()>,
     ) -> Self {
         let mut sampler = Sampler::new(options.sampling.clone());
@@ -209,7 +217,6 @@ impl<'g> Writer<'g> {
             drafted: 0,
             accepted: 0,
         };
-        let decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
         let stop = StopSequences::new(&options.stop);
         Self { tokenizer, options, on_text, sampler, decoder, stop, completion, is_cut: false }
     }

@@ -21,6 +21,11 @@ impl<'t> Decoder<'t> {
         Self { tokenizer, options, at_start: true, pending: Vec::new() }
     }
 
+    /// Lets the decoder continue a text, so that a space at its start is kept.
+    pub fn continuing(self) -> Self {
+        Self { at_start: false, ..self }
+    }
+
     /// Decodes one id and returns the text that is complete. Invalid UTF-8 becomes U+FFFD.
     pub fn push(&mut self, id: u32) -> String {
         let mut bytes = std::mem::take(&mut self.pending);

@@ -126,6 +126,7 @@ fn complete(path: &Path) -> Result<String, Failure> {
         max_tokens: Some(12),
         stop: vec!["\n".into()],
         ignore_eos: false,
+        completes: false,
     };
     let mut read = |_: &str| ControlFlow::Continue(());
     let model = TextModel {

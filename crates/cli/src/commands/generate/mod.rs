@@ -287,6 +287,7 @@ impl SamplingArgs {
             max_tokens: tokens,
             stop: self.stop.clone(),
             ignore_eos: self.ignore_eos,
+            completes: false,
         }
     }
 }
@@ -363,7 +364,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         _ => gguf_kit::read_text(Path::new("-"))?,
     };
     on_threads(args.generation.run.threads, || {
-        let session = Session::open(&source, &args.generation)?;
+        let mut session = Session::open(&source, &args.generation)?;
         let metadata = &session.running.metadata;
         let template = match args.raw {
             true => None,
@@ -374,6 +375,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let messages = conversation::begin(&args.template, input.messages.as_deref())?;
             return chat::run(&session, template, messages, &prompt, &input.cache);
         }
+        session.generation.completes = template.is_none();
         let needs_template = input.messages.is_some() || args.template.system.is_some();
         let ids = match template {
             Some(template) => {

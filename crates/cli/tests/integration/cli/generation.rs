@@ -195,6 +195,23 @@ fn bench_reports_speeds_and_limits() {
     fails(&["bench", &model, "-r", "0"], 2, &["--repetitions"]);
 }
 
+/// A text that completes the prompt begins with a space where a word does.
+#[test]
+fn a_completion_continues_the_prompt() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let prompt = "In the beginning";
+    let words = ["generate", &model, "--raw", "-p", prompt, "-n", "8", "--temp", "0", "--json"];
+    let shown = json(&succeeds(&words));
+    let text = shown["text"].as_str().unwrap();
+    assert!(text.starts_with(' '), "{text:?}");
+    let ids =
+        |text: &str| json(&succeeds(&["tokenize", &model, "-p", text, "--json"]))["tokens"].clone();
+    let whole = ids(&format!("{prompt}{text}"));
+    let whole: Vec<_> = whole.as_array().unwrap().iter().map(|token| token["id"].clone()).collect();
+    assert!(whole.ends_with(shown["ids"].as_array().unwrap()), "{whole:?}, {}", shown["ids"]);
+}
+
 #[test]
 fn chat() {
     let dir = Dir::new();
