@@ -1,11 +1,13 @@
 """What a person notices of a quantized model: right choices, equal answers, code that parses.
 
-Usage: python3 interop/quantization/answers.py GGUF_BINARY ORIGINAL FILE [FILE ...]
+Usage: python3 interop/quantization/answers.py GGUF_BINARY ORIGINAL FILE [FILE ...] [--tasks N]
 
 Prints a row for the original and for each quantized file:
 - the share of the 200 questions of questions.json that are answered right, by the probabilities of their choices,
 - how many of the 200 short answers to prompts.json, generated greedily, are equal to those of the original,
 - how many of the 60 Python functions of functions.json that the model completes parse.
+
+--tasks takes only the first of each.
 """
 
 import argparse
@@ -26,7 +28,11 @@ def run(*words):
     return subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout
 
 
-def multiple_choice(path):
+def tasks(name, count):
+    return json.loads((HERE / name).read_text())[:count]
+
+
+def multiple_choice(path, count):
     """Writes the questions in llama.cpp's binary format: each with its choices twice, with one and with several right ones."""
 
     def text(value):
@@ -34,7 +40,7 @@ def multiple_choice(path):
         return struct.pack("<I", len(value)) + value
 
     questions = []
-    for one in json.loads((HERE / "questions.json").read_text()):
+    for one in tasks("questions.json", count):
         choices = one["choices"]
         labels = [int(place == one["answer"]) for place in range(len(choices))]
         answers = struct.pack("<I", len(choices)) + b"".join(map(text, choices)) + struct.pack(f"<{len(labels)}I", *labels)
@@ -66,29 +72,28 @@ def parses(start, completion):
     return any(line.strip() for line in lines)
 
 
-def measure(gguf, model, questions, expected):
-    """Returns accuracy in percent, the answers, the number of equal ones, and the number of functions that parse."""
+def measure(gguf, model, questions, expected, count):
+    """Returns accuracy in percent, the answers, the number of equal ones, and for each function whether it parses."""
     report = json.loads(run(gguf, "perplexity", model, "-f", questions, "--multiple-choice", "--json"))
     accuracy = report["models"][0]["accuracy"]
-    prompts = json.loads((HERE / "prompts.json").read_text())
-    answers = [answer(gguf, model, prompt, "-n", ANSWER) for prompt in prompts]
+    answers = [answer(gguf, model, prompt, "-n", ANSWER) for prompt in tasks("prompts.json", count)]
     equal = sum(a == b for a, b in zip(answers, expected or answers))
-    functions = json.loads((HERE / "functions.json").read_text())
-    parsed = sum(parses(start, answer(gguf, model, start, "-n", FUNCTION, "--raw")) for start in functions)
+    functions = tasks("functions.json", count)
+    parsed = [parses(start, answer(gguf, model, start, "-n", FUNCTION, "--raw")) for start in functions]
     return accuracy, answers, equal, parsed
 
 
-def print_table(gguf, models):
+def print_table(gguf, models, count=None):
     """Prints a row for each model by name; the first one is the original."""
     print("| file | right choices | equal answers | functions that parse |\n|---|---:|---:|---:|", flush=True)
     expected = None
     with tempfile.TemporaryDirectory() as scratch:
         questions = Path(scratch) / "questions.bin"
-        multiple_choice(questions)
+        multiple_choice(questions, count)
         for name, model in models.items():
-            accuracy, answers, equal, parsed = measure(gguf, model, questions, expected)
+            accuracy, answers, equal, parsed = measure(gguf, model, questions, expected, count)
             expected = expected or answers
-            print(f"| {name} | {accuracy:.1f} % | {equal} of {len(answers)} | {parsed} |", flush=True)
+            print(f"| {name} | {accuracy:.1f} % | {equal} of {len(answers)} | {sum(parsed)} of {len(parsed)} |", flush=True)
 
 
 def main():
@@ -96,8 +101,9 @@ def main():
     parser.add_argument("gguf")
     parser.add_argument("original", type=Path)
     parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--tasks", type=int, help="of each kind (default: all)")
     options = parser.parse_args()
-    print_table(options.gguf, {path.stem: path for path in (options.original, *options.files)})
+    print_table(options.gguf, {path.stem: path for path in (options.original, *options.files)}, options.tasks)
 
 
 if __name__ == "__main__":
