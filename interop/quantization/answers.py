@@ -15,6 +15,7 @@ import ast
 import json
 import struct
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -25,7 +26,10 @@ ANSWER, FUNCTION = 16, 128
 
 
 def run(*words):
-    return subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")
+    return done.stdout
 
 
 def tasks(name, count):

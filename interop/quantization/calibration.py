@@ -19,24 +19,19 @@ seconds of the first calibration; with --answers a second one is that of answers
 import argparse
 import json
 import pydoc_data.topics
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 from pathlib import Path
 
-import answers
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from interop.quantization import answers
+from interop.quantization.answers import run
 
 PRESETS = """Q8_0 Q6_K Q5_K_M Q5_K_S Q5_1 Q5_0 Q4_K_M Q4_K_S Q4_1 Q4_0 IQ4_NL IQ4_XS MXFP4 NVFP4 Q3_K_L Q3_K_M Q3_K_S IQ3_M IQ3_S IQ3_XS
 IQ3_XXS Q2_K Q2_K_S IQ2_M IQ2_S IQ2_XS IQ2_XXS TQ2_0 TQ1_0 IQ1_M IQ1_S""".split()
-
-
-def run(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")
-    return done.stdout
 
 
 CODE = {

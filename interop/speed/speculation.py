@@ -96,12 +96,15 @@ def rendered(gguf, model, task):
 
 def of_peer(folder, model, prompt, tokens, draft):
     """Returns tokens per second of llama.cpp without drafts and with a draft model."""
-    common = ["-m", model, "-p", prompt, "-n", str(tokens), "--temp", "0", "-t", "2"]
-    plain = subprocess.run([folder / "llama-completion", *common, "-no-cnv"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    drafted = subprocess.run([folder / "llama-speculative-simple", *common, "-md", draft, "--spec-type", "draft-simple"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    before = re.findall(r" eval time .*?([\d.]+) tokens per second", plain.stdout + plain.stderr)
-    after = re.findall(r"decoded .* speed:\s+([\d.]+) t/s", drafted.stdout + drafted.stderr)
-    return float(before[-1]), float(after[-1])
+
+    def speed(pattern, program, *options):
+        command = [folder / program, "-m", model, "-p", prompt, "-n", str(tokens), "--temp", "0", "-t", "2", *options]
+        run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return float(re.findall(pattern, run.stdout + run.stderr)[-1])
+
+    plain = speed(r" eval time .*?([\d.]+) tokens per second", "llama-completion", "-no-cnv")
+    drafting = ("-md", draft, "--spec-type", "draft-simple")
+    return plain, speed(r"decoded .* speed:\s+([\d.]+) t/s", "llama-speculative-simple", *drafting)
 
 
 def main():
