@@ -1,10 +1,10 @@
 """Measures long prompts, and generation after them, beside llama.cpp and ik_llama.cpp.
 
 Usage: python interop/speed/contexts.py GGUF_BINARY MODEL LLAMA_BATCHED_BENCH [LLAMA_BATCHED_BENCH ...]
-                                        [--tokens N] [--generate N] [--rounds N] [--threads N]
+                                        [--tokens N] [--generate N] [--rounds N] [--threads N] [--cache-type TYPE]
 
 LLAMA_BATCHED_BENCH are programs `llama-batched-bench` of the peers, which run with flash attention. Each program reads a prompt of N
-tokens, and generates more tokens at that depth; all with a KV cache in F16. Programs run in turns; the table has medians and
+tokens, and generates more tokens at that depth; all with a KV cache of TYPE (`f16`). Programs run in turns; the table has medians and
 their ratios. States the processor, and the share of time that other virtual machines took, which should be below 5 %.
 """
 
@@ -24,7 +24,7 @@ def run(*words):
 
 def of_gguf(program, options):
     """Returns tokens per second of the prompt and of generation after it."""
-    common = ("bench", options.model, "-r", 1, "-t", options.threads, "--json")
+    common = ("bench", options.model, "-r", 1, "-t", options.threads, "--cache-type", options.cache_type, "--json")
     prompt = json.loads(run(program, *common, "-p", options.tokens, "-n", 0)[0])["prompt"]
     after = json.loads(run(program, *common, "-p", 0, "-n", options.generate, "-d", options.tokens)[0])["generation"]
     return prompt["mean"], after["mean"]
@@ -33,6 +33,7 @@ def of_gguf(program, options):
 def of_peer(program, options):
     context = options.tokens + options.generate + 64
     words = ("-m", options.model, "-c", context, "-npp", options.tokens, "-ntg", options.generate, "-npl", 1, "-fa", "on", "-t", options.threads)
+    words += ("-ctk", options.cache_type, "-ctv", options.cache_type)
     lines = "".join(run(program, *words)).splitlines()
     header = next([cell.strip() for cell in line.split("|")] for line in lines if "S_PP" in line)
     values = next([cell.strip() for cell in line.split("|")] for line in lines if re.match(r"\|\s*\d", line))
@@ -54,9 +55,10 @@ def main():
     parser.add_argument("--generate", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cache-type", default="f16")
     options = parser.parse_args()
     model_name = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    print(f"{model_name[1] if model_name else 'unknown processor'}, {options.threads} threads, {options.tokens} tokens")
+    print(f"{model_name[1] if model_name else 'unknown processor'}, {options.threads} threads, {options.tokens} tokens, KV cache in {options.cache_type}")
     found = {program: [] for program in (options.gguf, *options.peers)}
     before = cpu_times()
     for _ in range(options.rounds):

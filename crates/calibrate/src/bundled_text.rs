@@ -2,9 +2,11 @@
 //! this purpose (`crates/calibrate/text`).
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, SystemTime};
 
-use flate2::read::ZlibDecoder;
+use flate2::Compression;
+use flate2::read::{ZlibDecoder, ZlibEncoder};
 use gguf::Metadata;
 use gguf_store::digest;
 use gguf_tokenizer::template::{Context, Renderer, TemplateSource};
@@ -15,6 +17,9 @@ const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/text.zlib"));
 
 /// Length of a piece of prose or code from which the next one begins.
 const PIECE_BYTES: usize = 2000;
+
+/// Length of the sample of a language.
+const SAMPLE_BYTES: usize = 8000;
 
 /// Between documents of a file of prose.
 const SEPARATOR: &str = "\n----\n";
@@ -34,28 +39,86 @@ pub struct PreparedText {
 /// Returns the bundled text for the model with this metadata: chats are in its chat template if it has one, with control
 /// tokens. Any prefix of the text has about the same share of each file.
 pub fn bundled_text(metadata: &Metadata, renderer: &Renderer) -> PreparedText {
-    let mut chats = Chats { template: None, renderer, fault: None };
-    match TemplateSource::from_metadata(metadata, None) {
-        Ok(template) => chats.template = template,
-        Err(fault) => chats.fault = Some(fault.to_string()),
+    BundledText::new(metadata, renderer).without(&[])
+}
+
+/// A part of the bundled text.
+struct Piece {
+    /// From 0, the start of its file, to 1.
+    place: f64,
+    /// Language of prose or of a chat, such as `de`.
+    language: Option<String>,
+    text: String,
+}
+
+/// The bundled text for a model, in pieces.
+pub(crate) struct BundledText {
+    /// In the order of the text.
+    pieces: Vec<Piece>,
+    notes: Vec<String>,
+}
+
+impl BundledText {
+    /// Reads the files.
+    pub fn new(metadata: &Metadata, renderer: &Renderer) -> Self {
+        let mut chats = Chats { template: None, renderer, fault: None };
+        match TemplateSource::from_metadata(metadata, None) {
+            Ok(template) => chats.template = template,
+            Err(fault) => chats.fault = Some(fault.to_string()),
+        }
+        let mut pieces = Vec::new();
+        for (name, text) in files() {
+            let of_file = match name.starts_with("chat/") {
+                true => chats.pieces(&text),
+                false => plain_pieces(&text),
+            };
+            let (count, language) = (of_file.len() as f64, language(&name));
+            pieces.extend(of_file.into_iter().enumerate().map(|(number, text)| Piece {
+                place: (number as f64 + 0.5) / count,
+                language: language.map(str::to_owned),
+                text,
+            }));
+        }
+        pieces.sort_by(|a, b| a.place.total_cmp(&b.place));
+        let note =
+            |fault| format!("chats of the calibration text are not in the chat template: {fault}");
+        Self { pieces, notes: chats.fault.map(note).into_iter().collect() }
     }
-    let mut pieces = Vec::new();
-    for (name, text) in files() {
-        let of_file = match name.starts_with("chat/") {
-            true => chats.pieces(&text),
-            false => plain_pieces(&text),
-        };
-        let count = of_file.len() as f64;
-        let place = |number| (number as f64 + 0.5) / count;
-        pieces.extend(of_file.into_iter().enumerate().map(|(i, piece)| (place(i), piece)));
+
+    /// Returns some pieces in each language, [`SAMPLE_BYTES`] or a little more.
+    pub fn samples(&self) -> BTreeMap<String, String> {
+        let mut samples = BTreeMap::<_, String>::new();
+        for piece in &self.pieces {
+            let Some(language) = &piece.language else { continue };
+            let sample = samples.entry(language.clone()).or_default();
+            if sample.len() < SAMPLE_BYTES {
+                sample.push_str(&piece.text);
+            }
+        }
+        samples
     }
-    pieces.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let note =
-        |fault| format!("chats of the calibration text are not in the chat template: {fault}");
-    PreparedText {
-        text: pieces.into_iter().map(|(_, piece)| piece).collect(),
-        notes: chats.fault.map(note).into_iter().collect(),
+
+    /// Returns the text without pieces in these languages.
+    pub fn without(self, languages: &[String]) -> PreparedText {
+        let stays =
+            |piece: &Piece| !piece.language.as_ref().is_some_and(|it| languages.contains(it));
+        let pieces = self.pieces.into_iter().filter(stays);
+        PreparedText { text: pieces.map(|piece| piece.text).collect(), notes: self.notes }
     }
+}
+
+/// Returns the language of a file of prose or chats, whose name begins with it.
+fn language(name: &str) -> Option<&str> {
+    let (folder, name) = name.split_once('/')?;
+    if folder == "code" { None } else { name.split_once('-').map(|(language, _)| language) }
+}
+
+/// Returns the size of a text by Deflate, in bits per byte.
+pub(crate) fn deflated_bits_per_byte(text: &str) -> f64 {
+    let mut encoder = ZlibEncoder::new(text.as_bytes(), Compression::best());
+    // Memory can always be read.
+    let len = io::copy(&mut encoder, &mut io::sink()).unwrap_or_default();
+    8.0 * len as f64 / text.len().max(1) as f64
 }
 
 /// Returns the SHA-256 of the bundled text before chats are put into a chat template.
@@ -146,6 +209,24 @@ mod tests {
                 assert!((0.35..0.65).contains(&share), "{part} of {all}");
             }
         }
+    }
+
+    #[test]
+    fn languages_are_left_out_of_prose_and_chats() {
+        let text = || BundledText::new(&Metadata::default(), &Renderer::in_process());
+        let all = text();
+        let languages: Vec<_> = all.samples().into_keys().collect();
+        assert_eq!(
+            languages.join(" "),
+            "ar de en es fr hi id it ja ko nl pl pt ru tr uk vi zh",
+            "names of files begin with a language"
+        );
+        let rest = text().without(&["ru".to_owned(), "uk".to_owned()]).text;
+        let cyrillic = |text: &str| text.chars().filter(|c| ('а'..='я').contains(c)).count();
+        // English texts name some words.
+        assert!(cyrillic(&text().without(&[]).text) > 25_000);
+        assert!(cyrillic(&rest) < 200, "{}", cyrillic(&rest));
+        assert!(rest.contains("fn main") && rest.contains("Kaffeeflecken"));
     }
 
     #[test]

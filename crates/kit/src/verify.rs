@@ -108,7 +108,7 @@ fn verify_calibrated(
         );
     }
     let opened = open(source)?;
-    let calibrator = Calibrator::open(opened.model(), source, &calibration)?;
+    let calibrator = Calibrator::open(opened.model(), source, &calibration, progress)?;
     let index = model.index();
     let mut job = job.clone();
     for item in &mut job.items {

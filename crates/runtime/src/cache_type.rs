@@ -12,7 +12,7 @@ pub enum CacheType {
     F32,
     /// Half precision, which rounds logits by about 2e-3 of their standard deviation.
     F16,
-    /// 8 bits, with a scale per 32 elements.
+    /// 8 bits, with a scale per 32 elements of a rotated head.
     Q8_0,
     /// 5 bits, with a scale and a minimum per 32 elements of a rotated head.
     Q5_1,
@@ -68,9 +68,9 @@ impl CacheType {
         }
     }
 
-    /// Returns the type for keys that select rows: a few bits would select others.
+    /// Returns the type for keys that select rows: a few bits would select others. They are few.
     pub(crate) fn for_selection(self) -> Self {
-        if self.rotates() { Self::Q8_0 } else { self }
+        if self.has_blocks() { Self::F16 } else { self }
     }
 
     /// Returns the type for heads of a length: heads that are not divisible into blocks stay in half precision.
@@ -83,13 +83,10 @@ impl CacheType {
         if self.has_blocks() { Self::F16 } else { self }
     }
 
+    /// Whether elements are stored in blocks of rotated heads ([`rotate`](crate::rotation::rotate)), so that single large
+    /// elements do not determine the scale of their block.
     pub(crate) fn has_blocks(self) -> bool {
         !matches!(self, Self::F32 | Self::F16)
-    }
-
-    /// Whether heads are rotated ([`rotate`](crate::rotation::rotate)), so that single large elements do not determine the scale of their block.
-    pub(crate) fn rotates(self) -> bool {
-        self.has_blocks() && self != Self::Q8_0
     }
 
     /// Returns the size in bytes of elements.

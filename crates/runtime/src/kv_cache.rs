@@ -42,7 +42,7 @@ impl Layout {
 
     /// Whether the first row is the origin of all rows.
     fn has_origin(self) -> bool {
-        self.role == Role::Keys && self.ty.for_heads(self.len).rotates()
+        self.role == Role::Keys && self.ty.for_heads(self.len).has_blocks()
     }
 
     /// Returns the number of elements of the origin of a cache with `rows` rows.
@@ -88,7 +88,7 @@ pub(crate) struct KvCache {
     /// Maximum number of rows that are kept, but for larger batches.
     capacity: usize,
     data: Data,
-    /// First row of all heads, rotated, of keys in few bits: rows are stored as differences from it. Keys of a head have
+    /// First row of all heads, rotated, of keys in blocks: rows are stored as differences from it. Keys of a head have
     /// much in common, such as a bias, which would take most of the range.
     origin: Vec<f32>,
 }
@@ -191,7 +191,7 @@ impl KvCache {
         self.layout.data_len(rows)
     }
 
-    /// Returns the origin of the rows of all heads; nothing if there is none.
+    /// Returns the origin of the rows of all heads, rotated; nothing if there is none.
     pub fn origin(&self) -> &[f32] {
         &self.origin
     }
@@ -254,14 +254,13 @@ impl KvCache {
 
     /// Whether heads are rotated: [`KvCache::read`] and [`KvCache::read_columns`] return rotated rows.
     pub fn is_rotated(&self) -> bool {
-        self.layout.ty.for_heads(self.layout.len).rotates()
+        self.layout.ty.for_heads(self.layout.len).has_blocks()
     }
 
     /// Appends rows. Their memory has been reserved.
     pub fn append(&mut self, rows: &[&[f32]]) {
         let Layout { len, heads, .. } = self.layout;
         let columns = self.layout.columns().then_some(self.kept());
-        let is_rotated = self.is_rotated();
         if self.layout.has_origin()
             && self.rows == 0
             && let Some(first) = rows.first()
@@ -283,7 +282,7 @@ impl KvCache {
                     None => head.extend(part.iter().map(|x| f16::from_f32(*x))),
                 });
             }
-            Data::Blocks(ty, heads) if is_rotated => {
+            Data::Blocks(ty, heads) => {
                 each_head(heads, rows, len, |head, number_of_head, _, part| {
                     let mut rotated = part.to_vec();
                     rotate(&mut rotated);
@@ -291,9 +290,6 @@ impl KvCache {
                     rotated.iter_mut().zip(origin).for_each(|(x, origin)| *x -= origin);
                     encode(*ty, &rotated, head);
                 });
-            }
-            Data::Blocks(ty, heads) => {
-                each_head(heads, rows, len, |head, _, _, part| encode(*ty, part, head));
             }
         }
         self.rows += rows.len();
@@ -343,6 +339,13 @@ impl KvCache {
         let rows = if self.layout.columns() { BLOCK } else { count };
         let start = (first - self.dropped) * self.layout.len;
         heads[head].get(start..start + rows * self.layout.len)
+    }
+
+    /// Returns rows of a head as blocks of [`KvCache::tensor_type`], rotated, and as differences from the origin if there is one; none if it has no blocks.
+    pub fn blocks(&self, head: usize, first: usize, count: usize) -> &[u8] {
+        let Data::Blocks(ty, heads) = &self.data else { return &[] };
+        let bytes = |rows: usize| row_bytes(*ty, rows * self.layout.len);
+        &heads[head][bytes(first - self.dropped)..][..bytes(count)]
     }
 
     /// Reads rows of a head from `first` on, which are kept, as many as `out` holds.
@@ -487,7 +490,7 @@ mod tests {
                     // Numbers are up to 48 in absolute value: about half a step.
                     let most = match ty {
                         CacheType::F32 | CacheType::F16 => 0.0,
-                        CacheType::Q8_0 => 0.3,
+                        CacheType::Q8_0 => 0.5,
                         CacheType::Q5_1 | CacheType::Q5_0 => 8.0,
                         CacheType::Q4_1 | CacheType::Q4_0 => 16.0,
                     };

@@ -75,8 +75,8 @@ pub fn save_hessians(
         audio::collect(&executor, model.metadata(), text, &mut on_hessians, progress)?
     } else {
         let tokenizer = Tokenizer::from_metadata(model.metadata(), Default::default());
-        let text =
-            TextCalibration::new(executor, model.metadata(), &tokenizer.map_err(in_file)?, text)?;
+        let tokenizer = tokenizer.map_err(in_file)?;
+        let text = TextCalibration::new(executor, model.metadata(), &tokenizer, text, progress)?;
         progress.begin("collecting", text.matrices().len() as u64);
         collect_hessians(text.executor(), &text.ids, &directory, &mut on_hessians, progress)?;
         text.keys()

@@ -117,11 +117,16 @@ impl Calibrator {
     /// Opens a calibration of `model`, which the user named `source`.
     ///
     /// # Errors
-    /// If a file cannot be read; `calibration-impossible` if the model cannot read a text.
-    pub fn open(model: &Model, source: &str, calibration: &Calibration) -> Result<Self, Error> {
+    /// If a file cannot be read; `calibration-impossible` if the model cannot read a text; as [`gguf_eval::perplexity`].
+    pub fn open(
+        model: &Model,
+        source: &str,
+        calibration: &Calibration,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
         let statistics = match calibration {
             Calibration::Text(text) => {
-                Statistics::Text(Box::new(TextCalibration::open(model, source, text)?))
+                Statistics::Text(Box::new(TextCalibration::open(model, source, text, progress)?))
             }
             _ => return Self::without_model(calibration),
         };
@@ -149,10 +154,12 @@ impl Calibrator {
         metadata: &Metadata,
         tokenizer: &Tokenizer,
         calibration: &Calibration,
+        progress: &dyn Progress,
     ) -> Result<Self, Error> {
         let statistics = match calibration {
             Calibration::Text(text) => {
-                let text = TextCalibration::new(executor.clone(), metadata, tokenizer, text)?;
+                let executor = executor.clone();
+                let text = TextCalibration::new(executor, metadata, tokenizer, text, progress)?;
                 Statistics::Text(Box::new(text))
             }
             _ => return Self::without_model(calibration),

@@ -253,7 +253,7 @@ fn open_calibrator(
     let plan = Plan::new(source, kind, &original, progress)?;
     // The file stays mapped after its directory is removed.
     let (model, _scratch) = plan.outputs[0].job.write_temporary(progress)?;
-    Calibrator::open(&model, source, calibration)
+    Calibrator::open(&model, source, calibration, progress)
 }
 
 impl OutputOptions {

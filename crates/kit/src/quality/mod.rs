@@ -92,8 +92,8 @@ pub fn measure(
         calibration.require_other_text(&options.task.text, &options.text)?;
     }
     let open_calibrator = |choice| {
-        let metadata = opened.model().metadata();
-        Calibrator::with_executor(opened.executor(), metadata, &opened.tokenizer, choice)
+        let (executor, metadata) = (opened.executor(), opened.model().metadata());
+        Calibrator::with_executor(executor, metadata, &opened.tokenizer, choice, progress)
     };
     let calibrator = calibration.map(open_calibrator).transpose()?;
     let (mut plans, skipped) = plan::plans(&opened, options, calibrator.as_ref())?;

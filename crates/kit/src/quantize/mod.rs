@@ -135,8 +135,8 @@ impl Plan {
         }
         check_calibration(options)?;
         let calibration = options.calibration.as_ref();
-        let calibrator =
-            calibration.map(|choice| Calibrator::open(model, source, choice)).transpose()?;
+        let open_calibrator = |choice| Calibrator::open(model, source, choice, progress);
+        let calibrator = calibration.map(open_calibrator).transpose()?;
         let mut quantization = options.quantization.clone();
         let mut notes = Vec::new();
         if let Some(calibrator) = &calibrator {

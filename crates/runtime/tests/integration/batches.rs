@@ -58,6 +58,64 @@ fn batches_do_not_change_the_logits() {
     assert!(run >= 40, "{run} of the decoders ran");
 }
 
+/// Heads of 32 elements, so that caches in Q8_0 have blocks; with masks, soft caps, sinks, biases and groups of heads.
+#[test]
+fn batches_do_not_change_attention_in_int8() {
+    const TOKENS: usize = 150;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    for name in ["llama", "gemma2", "gpt-oss", "bloom", "deepseek2"] {
+        let of = architecture(name).unwrap();
+        let mut keys = keys(of);
+        match name {
+            "bloom" => keys.push(("embedding_length", 128u32.into())),
+            "deepseek2" => {
+                keys = compressed().1;
+                for (key, len) in [("attention.key_length", 64u32), ("attention.value_length", 32)]
+                {
+                    keys.retain(|(of, _)| *of != key);
+                    keys.push((key, len.into()));
+                }
+                keys.push(("attention.kv_lora_rank", 32u32.into()));
+                keys.push(("rope.dimension_count", 32u32.into()));
+                keys.retain(|(of, _)| *of != "attention.key_length_mla");
+                keys.push(("attention.key_length_mla", 48u32.into()));
+            }
+            _ => keys.extend(
+                ["attention.key_length", "attention.value_length"].map(|key| (key, 32u32.into())),
+            ),
+        }
+        let metadata = metadata(of, &keys);
+        write(&metadata, tensors(of, &metadata, true), &path);
+        let model = gguf_store::Model::open(&path).unwrap();
+        let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
+        let executor = Arc::new(Executor::new(&model, graph, Precision::Fast).unwrap());
+        let ids: Vec<u32> = (0..TOKENS).map(|i| (i * i % 37) as u32).collect();
+        let run = |executor: &Arc<Executor>, cache_type, len: usize| -> Vec<f32> {
+            let options = ContextOptions { cache_type, ..Default::default() };
+            let mut context = Context::new(executor.clone(), options).unwrap();
+            let run = |ids| context.run(&Batch::all_outputs(ids), OutputKind::Logits, &()).unwrap();
+            ids.chunks(len).map(run).flat_map(|logits| logits.data).collect()
+        };
+        let whole = run(&executor, CacheType::Q8_0, TOKENS);
+        for len in [1, 2, 17, 65, 100] {
+            assert!(run(&executor, CacheType::Q8_0, len) == whole, "{name}: batches of {len}");
+        }
+        // The same cache with products in F32, and one that does not round.
+        let exact = Arc::new(executor.with_precision(Precision::Exact));
+        let [same, unrounded] =
+            [CacheType::Q8_0, CacheType::F32].map(|cache_type| run(&exact, cache_type, TOKENS));
+        let distance = |one: &[f32], other: &[f32]| {
+            let square = |(a, b): (&f32, &f32)| f64::from(a - b).powi(2);
+            let norm: f64 = other.iter().map(|x| f64::from(*x).powi(2)).sum();
+            (one.iter().zip(other).map(square).sum::<f64>() / norm).sqrt()
+        };
+        // Rounding of queries and weights adds at most as much as that of keys and values.
+        let of_cache = distance(&same, &unrounded);
+        assert!(of_cache > 0.0 && distance(&whole, &unrounded) < 2.0 * of_cache, "{name}");
+    }
+}
+
 /// Returns keys that make windows shorter than the text.
 fn keys(of: &Architecture) -> Vec<(&'static str, Value)> {
     let mut keys = Vec::new();

@@ -2,23 +2,48 @@
 
 use std::ops::Range;
 
+use gguf::TensorType;
 use gguf_graph::{Attention, BlockSelection, CompressedKv, KvSource, Mask, StateId};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+mod int8;
 use super::Kernel;
 use super::kv_store::append;
 use super::position_bias::Biases;
 use crate::exp::{exp, tanh};
+use crate::instructions::SimdToken;
 use crate::kv_cache::{BLOCK as KEYS, KvCache, transpose};
 use crate::rotation::rotate;
+use crate::matmul::Precision;
 use crate::run::Run;
 use crate::scratch::Scratch;
 use crate::sequence::{Sequence, SequenceState};
 use crate::value::Value;
 
+/// Number of queries that share the decoding of a block of keys, unless these are of more heads or fewer tokens.
+const QUERIES: usize = 112;
+
 /// Number of tokens whose queries share the decoding of a block of keys.
-const QUERIES: usize = 16;
+const TOKENS: Range<usize> = 16..64;
+
+/// Products of queries with a block of keys, and of weights with a block of values, in another number format.
+trait BlockProducts {
+    /// Reads up to [`KEYS`] keys and values of a head, rows of blocks. Returns whether the format can represent them.
+    fn read(&mut self, keys: &[u8], values: &[u8]) -> bool;
+
+    /// Computes the product of each query with each key, multiplied by the scale of the scores: `scores` has [`KEYS`] per query. Those of keys that were not read
+    /// are undefined.
+    fn multiply(&self, scores: &mut [f32]);
+
+    /// As [`Sum::add`].
+    fn add_scores(&self, sum: &mut Sum, scores: &mut [f32; KEYS], values: &mut [f32]);
+
+    /// Adds to each row of `out` the values, weighted by [`KEYS`] weights between 0 and 1. Those of values that were not read
+    /// are 0.
+    fn add_weighted(&self, weights: &[f32], out: &mut [f32]);
+}
 
 /// Keys of a sequence.
 #[derive(Clone, Copy)]
@@ -129,17 +154,18 @@ impl Kernel for Attention {
             .map(|((sequence, rows), keys)| sources(run, self, &sequences[*sequence], rows, keys))
             .collect();
         let mut tasks = Vec::new();
+        let group = (self.heads / self.heads_kv) as usize;
+        let tokens = (QUERIES / group).clamp(TOKENS.start, TOKENS.end);
         for ((_, rows), sources) in groups.iter().zip(&sources) {
             for head in 0..self.heads_kv as usize {
-                for block in 0..rows.len().div_ceil(QUERIES) {
-                    let first = block * QUERIES;
-                    let rows = &rows[first..rows.len().min(first + QUERIES)];
+                for block in 0..rows.len().div_ceil(tokens) {
+                    let first = block * tokens;
+                    let rows = &rows[first..rows.len().min(first + tokens)];
                     tasks.push(Task { run, attention: self, sources, head, first, rows });
                 }
             }
         }
         let arch = Arch::new();
-        let group = (self.heads / self.heads_kv) as usize;
         let len = group * self.value_len as usize;
         let compute = |task| if run.watch.cancelled() { Vec::new() } else { arch.dispatch(task) };
         let results: Vec<Vec<f32>> = tasks.par_iter().map(compute).collect();
@@ -225,7 +251,7 @@ fn sources<'r>(
     [tokens].into_iter().chain(blocks).collect()
 }
 
-/// Queries of up to [`QUERIES`] tokens, of all heads that share a key head.
+/// Queries of some tokens, of all heads that share a key head.
 struct Task<'r> {
     run: &'r Run<'r>,
     attention: &'r Attention,
@@ -292,6 +318,33 @@ impl Task<'_> {
         first..last.min(count)
     }
 
+    /// Returns the queries in INT8, if products with the source are: those of caches in Q8_0, where matrices are multiplied
+    /// in INT8, too.
+    fn in_int8(
+        &self,
+        source: Source<'_>,
+        queries: &[&[f32]],
+    ) -> Option<Box<dyn BlockProducts>> {
+        let executor = self.run.executor;
+        let (Keys::Cache(keys), Values::Cache(values)) = (source.keys, source.values) else {
+            return None;
+        };
+        let are_q8_0 = [keys, values].iter().all(|cache| cache.tensor_type() == TensorType::Q8_0);
+        if executor.precision != Precision::Fast || !are_q8_0 {
+            return None;
+        }
+        match executor.simd {
+            #[cfg(target_arch = "x86_64")]
+            SimdToken::Avx512(simd, ..) => {
+                let (len, value_len) = (self.attention.key_len, self.attention.value_len as usize);
+                let origin = keys.origin().chunks_exact(len as usize).nth(self.head)?;
+                let scale = self.attention.scale;
+                Some(Box::new(int8::Int8::new(simd, queries, scale, origin, value_len)))
+            }
+            _ => None,
+        }
+    }
+
     /// Adds the weighted values of a source to `out`.
     #[inline(always)]
     fn add<S: Simd>(
@@ -311,17 +364,33 @@ impl Task<'_> {
         let allowed: Vec<_> = positions.map(|position| self.allowed(source, position)).collect();
         let from = allowed.iter().map(|allowed| allowed.start).min().unwrap_or(0);
         let to = allowed.iter().map(|allowed| allowed.end).max().unwrap_or(0);
+        let mut int8 = self.in_int8(source, queries);
         let mut keys = Scratch::new(KEYS * key_len);
         let mut values = Scratch::new(KEYS * value_len);
         let mut scores = Scratch::new(queries.len() * KEYS);
         let mut start = from - from % KEYS;
         while start < to {
             let count = KEYS.min(source.keys.count() - start);
-            let keys = source.keys.columns(self.head, start, count, &mut keys);
-            let values = &mut values[..count * value_len];
-            let values = source.values.rows(self.head, start, count, values);
-            scores.fill(0.0);
-            add_rows(simd, queries, keys, &mut scores);
+            let int8 = int8.as_mut().and_then(|products| match (source.keys, source.values) {
+                (Keys::Cache(keys), Values::Cache(values)) => {
+                    let keys = keys.blocks(self.head, start, count);
+                    let values = values.blocks(self.head, start, count);
+                    products.read(keys, values).then_some(products)
+                }
+                _ => None,
+            });
+            let values = match &int8 {
+                Some(int8) => {
+                    int8.multiply(&mut scores);
+                    &[]
+                }
+                None => {
+                    let keys = source.keys.columns(self.head, start, count, &mut keys);
+                    scores.fill(0.0);
+                    add_rows(simd, queries, keys, &mut scores);
+                    source.values.rows(self.head, start, count, &mut values[..count * value_len])
+                }
+            };
             let mut weighted = vec![0..0; queries.len()];
             let lines = scores.as_chunks_mut().0.iter_mut().zip(&mut weighted);
             let lines = lines.zip(&mut *sums).zip(out.chunks_exact_mut(value_len));
@@ -330,6 +399,7 @@ impl Task<'_> {
                 let low = allowed[token].start.clamp(start, start + count) - start;
                 let high = allowed[token].end.clamp(start + low, start + count) - start;
                 if low == high {
+                    scores.fill(0.0);
                     continue;
                 }
                 scores[..low].fill(f32::NEG_INFINITY);
@@ -341,19 +411,28 @@ impl Task<'_> {
                         }
                     }
                     if scores[low..high].iter().all(|score| *score == f32::NEG_INFINITY) {
+                        scores.fill(0.0);
                         continue;
                     }
                 }
                 *weighted = low..high;
                 let in_range = &mut scores[low..high];
-                in_range.iter_mut().for_each(|score| *score *= attention.scale);
+                if int8.is_none() {
+                    in_range.iter_mut().for_each(|score| *score *= attention.scale);
+                }
                 if let Some(cap) = attention.soft_cap {
                     in_range.iter_mut().for_each(|score| *score = cap * tanh(*score / cap));
                 }
                 biases.add(head, self.position(token), start + low, in_range);
-                sum.add(scores, out);
+                match &int8 {
+                    Some(int8) => int8.add_scores(sum, scores, out),
+                    None => sum.add(scores, out),
+                }
             }
-            add_weighted(simd, &scores, &weighted, values, out);
+            match int8 {
+                Some(int8) => int8.add_weighted(&scores, out),
+                None => add_weighted(simd, &scores, &weighted, values, out),
+            }
             start += KEYS;
         }
     }
@@ -422,7 +501,7 @@ impl Sum {
                 *lane = if *score > *lane { *score } else { *lane };
             }
         }
-        let max = lanes.into_iter().fold(self.max, f32::max);
+        let max = f32::max(self.max, fold(lanes, |a, b| if a > b { a } else { b }));
         if max > self.max {
             let factor = exp(self.max - max);
             self.weights *= factor;
@@ -436,8 +515,17 @@ impl Sum {
                 *weight += *score;
             }
         }
-        self.weights += weights.into_iter().sum::<f32>();
+        self.weights += fold(weights, |a, b| a + b);
     }
+}
+
+/// Combines the halves of lanes until one is left: few steps that depend on each other.
+#[inline(always)]
+fn fold(lanes: [f32; 16], combine: impl Fn(f32, f32) -> f32) -> f32 {
+    let eight: [f32; 8] = std::array::from_fn(|i| combine(lanes[i], lanes[i + 8]));
+    let four: [f32; 4] = std::array::from_fn(|i| combine(eight[i], eight[i + 4]));
+    let two: [f32; 2] = std::array::from_fn(|i| combine(four[i], four[i + 2]));
+    combine(two[0], two[1])
 }
 
 /// Adds to each row of `out` the rows within its range, weighted. Rows outside may be NaN. `scores` has [`KEYS`]
