@@ -2,7 +2,7 @@
 
 Usage: python interop/speed/runtime.py GGUF_BINARY LLAMA_BENCH [TYPE ...] [--threads N] [--rounds N]
                                        [--prompt N] [--generate N] [--folder DIR] [--layers N]
-                                       [--experts N] [--model FILE] [--peer LLAMA_BENCH]
+                                       [--experts N] [--model FILE] [--imatrix FILE] [--peer LLAMA_BENCH]
 
 LLAMA_BENCH is llama.cpp's `llama-bench`, built for this machine; --peer is that of another program, such as ik_llama.cpp. Generates an F16 Llama of 660 million random weights (12 layers,
 width 2048, FFN 5632, 32,000 tokens), or with `--experts` a mixture of experts (Qwen2 MoE: FFN 1024, of the experts 8 per token, and one
@@ -143,6 +143,7 @@ def main():
     parser.add_argument("--experts", type=int, default=0)
     parser.add_argument("--model", default=None, help="instead of random weights")
     parser.add_argument("--peer", default=None, metavar="LLAMA_BENCH", help="of another program")
+    parser.add_argument("--imatrix", default=None, help="for the types that need one")
     parser.add_argument("--folder", default=None, help="keep the models there, for another run")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -164,8 +165,8 @@ def main():
             if name != "F16":
                 path = f"{stem}-{name}.gguf"
                 if not os.path.exists(path):
-                    subprocess.run([args.gguf, "quantize", source, path, name], check=True,
-                                   capture_output=True)
+                    importance = ["--imatrix", args.imatrix] if args.imatrix else []
+                    subprocess.run([args.gguf, "quantize", source, path, name, *importance], check=True, capture_output=True)
             rounds = [[ours(args, path), *(theirs(args, peer, path) for peer in peers)] for _ in range(args.rounds)]
             if path != source and args.folder is None:
                 os.remove(path)

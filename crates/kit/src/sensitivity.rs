@@ -29,6 +29,8 @@ pub struct SensitivityOptions {
     pub grouping: Grouping,
     /// Measures every type instead of one type per group.
     pub exact: bool,
+    /// Number of runs from which the effects are estimated; `None` for a run per group.
+    pub runs: Option<usize>,
     /// Maximum number of variants in memory.
     pub together: usize,
 }
@@ -55,6 +57,7 @@ pub fn measure(
         types: &options.types,
         grouping: options.grouping,
         exact: options.exact,
+        runs: options.runs,
         together: options.together,
         run: options.task.run,
     };

@@ -349,6 +349,7 @@ impl TextCalibration {
             types: &[],
             grouping: Grouping::Tensor,
             exact: false,
+            runs: None,
             together: 8,
             run: RunOptions::default(),
         };

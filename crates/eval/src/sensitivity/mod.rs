@@ -5,6 +5,7 @@
 //! weight errors: the divergence grows with the square of small changes of the logits, and these with the squared
 //! errors of the weights, which are known for every type.
 
+mod joint;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,9 @@ pub struct SensitivityOptions<'h> {
     pub grouping: Grouping,
     /// Measures every type instead of one type per group.
     pub exact: bool,
+    /// Number of runs from which the effects are estimated, each with a random half of the groups, at least 8; `None` for a
+    /// run per group.
+    pub runs: Option<usize>,
     /// Maximum number of variants in memory.
     pub together: usize,
     /// Execution options.
@@ -92,16 +96,20 @@ pub fn measure_sensitivity(
         probe.members.iter().map(|(tensor, ty)| (&tensors[*tensor].item, *ty)).collect()
     };
     let variants: Vec<_> = probes.iter().flatten().map(variant).collect();
-    let runs = variants.len() + variants.len().div_ceil(options.together.max(1));
+    let together = options.together;
+    // A run per group is exact.
+    let joint = options.runs.map(|runs| runs.max(8)).filter(|runs| *runs < variants.len());
+    let runs = match joint {
+        Some(runs) => runs + 1,
+        None => variants.len() + variants.len().div_ceil(together.max(1)),
+    };
     progress.begin("reading", (runs * chunks.count() * (chunks.chunk_len() - 1)) as u64);
-    let found = divergence_of_variants(
-        subject,
-        &variants,
-        options.together,
-        chunks,
-        options.run,
-        progress,
-    )?;
+    let found = match joint {
+        Some(runs) => joint::estimate(subject, &variants, runs, chunks, options.run, progress)?,
+        None => {
+            divergence_of_variants(subject, &variants, together, chunks, options.run, progress)?
+        }
+    };
     for (probe, divergence) in probes.iter_mut().flatten().zip(found) {
         // Rounding can make sums of tiny values negative.
         probe.divergence = divergence.max(0.0);

@@ -1,6 +1,6 @@
 //! Products of queries with keys, and of weights with values, in INT8: for caches in Q8_0, by AVX-512 with VNNI.
 
-use std::arch::x86_64::{__m512, _CMP_NLT_UQ};
+use std::arch::x86_64::{__m512, __m512i, _CMP_NLT_UQ};
 
 use pulp::{NullaryFnOnce, cast};
 
@@ -13,6 +13,9 @@ const LEN: usize = 32;
 
 /// Bytes per block of Q8_0: an FP16 scale and levels.
 const BYTES: usize = 2 + LEN;
+
+/// Groups of four elements per block of Q8_0.
+const QUADS: usize = LEN / 4;
 
 /// Bit patterns of positive FP16 numbers are below that of infinity.
 const INFINITY: u16 = 0x7c00;
@@ -58,13 +61,7 @@ impl Int8 {
 impl BlockProducts for Int8 {
     /// Reads rows of Q8_0 whose scales are finite. Products of others belong to F32, so that NaN is not lost.
     fn read(&mut self, keys: &[u8], values: &[u8]) -> bool {
-        let is_finite = self.keys.scales.read(self.simd, keys)
-            && self.values.scales.read(self.simd, values);
-        if is_finite {
-            self.keys.read(keys);
-            self.values.read(values);
-        }
-        is_finite
+        self.simd.vectorize(Read { to: self, keys, values })
     }
 
     fn multiply(&self, scores: &mut [f32]) {
@@ -77,6 +74,29 @@ impl BlockProducts for Int8 {
 
     fn add_weighted(&self, weights: &[f32], out: &mut [f32]) {
         self.simd.vectorize(Weighted { of: self, weights, out });
+    }
+}
+
+/// [`Int8::read`].
+struct Read<'r> {
+    to: &'r mut Int8,
+    keys: &'r [u8],
+    values: &'r [u8],
+}
+
+impl NullaryFnOnce for Read<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn call(self) -> bool {
+        let Int8 { simd, keys, values, .. } = self.to;
+        let is_finite =
+            keys.scales.read(*simd, self.keys) && values.scales.read(*simd, self.values);
+        if is_finite {
+            keys.read(*simd, self.keys);
+            values.read(self.values);
+        }
+        is_finite
     }
 }
 
@@ -143,6 +163,7 @@ impl Scales {
     }
 
     /// Reads the scales. Returns whether they are positive and finite.
+    #[inline(always)]
     fn read(&mut self, simd: V4Vnni, rows: &[u8]) -> bool {
         let blocks = self.0.len() / PARTS;
         let mut largest = 0;
@@ -173,18 +194,59 @@ impl Keys {
         Self { scales: Scales::new(blocks), levels: vec![[[0; 4]; 16]; blocks * LEN / 4 * PARTS] }
     }
 
-    fn read(&mut self, rows: &[u8]) {
-        let quads = self.levels.len() / PARTS;
-        let blocks = rows.as_chunks::<BYTES>().0;
-        for (key, row) in blocks.chunks_exact(quads * 4 / LEN).enumerate() {
-            for (number, block) in row.iter().enumerate() {
-                for (quad, levels) in block[2..].as_chunks::<4>().0.iter().enumerate() {
-                    let place = (number * LEN / 4 + quad) * PARTS + key / 16;
-                    self.levels[place][key % 16] = levels.map(|level| level ^ 0x80);
+    #[inline(always)]
+    fn read(&mut self, simd: V4Vnni, rows: &[u8]) {
+        let rows = rows.as_chunks::<BYTES>().0;
+        let count = self.scales.0.len() / PARTS;
+        let parts = self.levels.as_chunks_mut::<PARTS>().0.as_chunks_mut::<QUADS>().0;
+        for (number, out) in parts.iter_mut().enumerate() {
+            for part in 0..PARTS {
+                let row = |key: usize| rows.get((16 * part + key) * count + number);
+                let levels = |key: usize| row(key).map_or([0; LEN], |row| *second(row));
+                // So that the parts of the result are in the order of the keys.
+                let pair = |i: usize| {
+                    let key = if i < 4 { i } else { i + 4 };
+                    cast([levels(key), levels(key + 4)])
+                };
+                let columns = transpose(simd, std::array::from_fn(pair));
+                for (out, column) in out.iter_mut().zip(columns) {
+                    let raised = simd.avx512f._mm512_set1_epi8(i8::MIN);
+                    out[part] = cast(simd.avx512f._mm512_xor_si512(column, raised));
                 }
             }
         }
     }
+}
+
+/// Returns the levels of a block.
+#[inline(always)]
+fn second(block: &[u8; BYTES]) -> &[u8; LEN] {
+    match block.split_last_chunk::<LEN>() {
+        Some((_, levels)) => levels,
+        None => &[0; LEN],
+    }
+}
+
+/// Returns the columns of 16 rows of 8 numbers. Each operand has two rows: 0 and 4, 1 and 5, 2 and 6, 3 and 7, 8 and 12, ...
+#[inline(always)]
+fn transpose(simd: V4Vnni, rows: [__m512i; QUADS]) -> [__m512i; QUADS] {
+    let f = simd.avx512f;
+    let four = |[a, b, c, d]: [__m512i; 4]| {
+        let (low, high) = (f._mm512_unpacklo_epi32(a, b), f._mm512_unpackhi_epi32(a, b));
+        let (low2, high2) = (f._mm512_unpacklo_epi32(c, d), f._mm512_unpackhi_epi32(c, d));
+        [
+            f._mm512_unpacklo_epi64(low, low2),
+            f._mm512_unpackhi_epi64(low, low2),
+            f._mm512_unpacklo_epi64(high, high2),
+            f._mm512_unpackhi_epi64(high, high2),
+        ]
+    };
+    let [a, b, c, d, e, g, h, i] = rows;
+    let (low, high) = (four([a, b, c, d]), four([e, g, h, i]));
+    std::array::from_fn(|column| match column {
+        0..4 => f._mm512_shuffle_i64x2::<0x88>(low[column], high[column]),
+        _ => f._mm512_shuffle_i64x2::<0xdd>(low[column - 4], high[column - 4]),
+    })
 }
 
 /// A block of values.
@@ -199,6 +261,7 @@ impl Values {
         Self { scales: Scales::new(blocks), levels: vec![[[0; 4]; 16]; blocks * KEYS / 4 * LEN / 16] }
     }
 
+    #[inline(always)]
     fn read(&mut self, rows: &[u8]) {
         let rows = rows.as_chunks::<BYTES>().0;
         let count = self.scales.0.len() / PARTS;
@@ -206,8 +269,10 @@ impl Values {
             for (four, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
                 let row = |i| rows.get((4 * four + i) * count + number).unwrap_or(&[0; BYTES]);
                 let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
-                for (i, out) in out.as_flattened_mut().iter_mut().enumerate() {
-                    *out = [a[2 + i], b[2 + i], c[2 + i], d[2 + i]];
+                let [a, b, c, d] = [a, b, c, d].map(second);
+                let out: &mut [[u8; 4]] = out.as_flattened_mut();
+                for (i, out) in out.iter_mut().enumerate().take(LEN) {
+                    *out = [a[i], b[i], c[i], d[i]];
                 }
             }
         }
@@ -247,7 +312,6 @@ fn multiply<const Q: usize>(
     keys: &Keys,
     out: &mut [[f32; KEYS]; Q],
 ) {
-    const QUADS: usize = LEN / 4;
     let f = simd.avx512f;
     let mut scores: [[__m512; PARTS]; Q] =
         std::array::from_fn(|q| [f._mm512_set1_ps(queries.offsets[first + q]); PARTS]);

@@ -45,6 +45,30 @@ trait BlockProducts {
     fn add_weighted(&self, weights: &[f32], out: &mut [f32]);
 }
 
+/// Returns the queries in INT8, if the processor multiplies a block of keys in INT8 faster than in F32.
+#[cfg(target_arch = "x86_64")]
+fn int8_products(
+    simd: SimdToken,
+    queries: &[&[f32]],
+    scale: f32,
+    origin: &[f32],
+    value_len: usize,
+) -> Option<Box<dyn BlockProducts>> {
+    let SimdToken::Avx512(simd, ..) = simd else { return None };
+    Some(Box::new(int8::Int8::new(simd, queries, scale, origin, value_len)))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn int8_products(
+    _: SimdToken,
+    _: &[&[f32]],
+    _: f32,
+    _: &[f32],
+    _: usize,
+) -> Option<Box<dyn BlockProducts>> {
+    None
+}
+
 /// Keys of a sequence.
 #[derive(Clone, Copy)]
 enum Keys<'r> {
@@ -333,16 +357,9 @@ impl Task<'_> {
         if executor.precision != Precision::Fast || !are_q8_0 {
             return None;
         }
-        match executor.simd {
-            #[cfg(target_arch = "x86_64")]
-            SimdToken::Avx512(simd, ..) => {
-                let (len, value_len) = (self.attention.key_len, self.attention.value_len as usize);
-                let origin = keys.origin().chunks_exact(len as usize).nth(self.head)?;
-                let scale = self.attention.scale;
-                Some(Box::new(int8::Int8::new(simd, queries, scale, origin, value_len)))
-            }
-            _ => None,
-        }
+        let (len, value_len) = (self.attention.key_len, self.attention.value_len as usize);
+        let origin = keys.origin().chunks_exact(len as usize).nth(self.head)?;
+        int8_products(executor.simd, queries, self.attention.scale, origin, value_len)
     }
 
     /// Adds the weighted values of a source to `out`.
