@@ -26,8 +26,8 @@ use crate::threads::on_threads;
 #[derive(clap::Args)]
 #[command(
     after_help = "Each tensor is measured in one type; the KL divergence of other types is extrapolated from the \
-                  weight error. Needs one pass over the text per tensor, or per role with --by role.\n\n\
-                  Examples:\n  gguf sensitivity f16.gguf -f text.txt --chunks 8 -o sensitivity.json\n  \
+                  weight error. Needs one pass over the text per tensor, per role with --by role, or N with --runs N.\n\n\
+                  Examples:\n  gguf sensitivity f16.gguf -f text.txt --chunks 8 -o sensitivity.json --runs 64\n  \
                   gguf sensitivity f16.gguf -f text.txt --chunks 8 --by role --imatrix imatrix.gguf -o s.json\n  \
                   gguf quantize f16.gguf small.gguf --target-bpw 4.25 --sensitivity sensitivity.json"
 )]
@@ -45,7 +45,7 @@ pub struct Args {
     /// Measure every type instead of extrapolating. The time grows with the number of types.
     #[arg(long)]
     exact: bool,
-    /// Estimate all effects from N runs, each with a random half of the tensors quantized: 48 take a quarter of the time.
+    /// Estimate the effects from N runs, each with a random half of the tensors or groups quantized; 64 are a good choice.
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     runs: Option<NonZeroUsize>,
     /// Importance matrix (GGUF or legacy `.dat`), the one to quantize with.

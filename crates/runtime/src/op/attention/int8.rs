@@ -324,7 +324,7 @@ fn multiply<const Q: usize>(
         let mut sums =
             place.map(|place| [f._mm512_set1_epi32(queries.corrections[place]); PARTS]);
         for (quad, levels) in levels.iter().enumerate() {
-            let levels = levels.map(|levels| cast(levels));
+            let levels = levels.map(cast);
             for (sums, words) in sums.iter_mut().zip(words) {
                 let word = f._mm512_set1_epi32(words[quad]);
                 for (sum, levels) in sums.iter_mut().zip(levels) {
@@ -443,7 +443,7 @@ fn add_weighted<const Q: usize>(
         let rounded = weights.each_ref().map(|weights| round(simd, weights, scales));
         let mut sums = [[f._mm512_setzero_si512(); 2]; Q];
         for (quad, levels) in levels.iter().enumerate() {
-            let levels = levels.map(|levels| cast(levels));
+            let levels = levels.map(cast);
             for (sums, (words, _)) in sums.iter_mut().zip(&rounded) {
                 let word = f._mm512_set1_epi32(words[quad]);
                 for (sum, levels) in sums.iter_mut().zip(levels) {
