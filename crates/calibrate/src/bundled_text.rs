@@ -224,7 +224,7 @@ mod tests {
         let rest = text().without(&["ru".to_owned(), "uk".to_owned()]).text;
         let cyrillic = |text: &str| text.chars().filter(|c| ('а'..='я').contains(c)).count();
         // English texts name some words.
-        assert!(cyrillic(&text().without(&[]).text) > 25_000);
+        assert!(cyrillic(&text().without(&[]).text) > 20_000);
         assert!(cyrillic(&rest) < 200, "{}", cyrillic(&rest));
         assert!(rest.contains("fn main") && rest.contains("Kaffeeflecken"));
     }

@@ -50,13 +50,8 @@ impl Layout {
         if self.has_origin() && rows > 0 { self.heads * self.len } else { 0 }
     }
 
-    /// Returns the size in bytes of a cache with `rows` rows.
+    /// Returns the size in bytes of a cache with `rows` rows, without the origin, which is a row of floats.
     pub fn byte_len(self, rows: usize) -> u64 {
-        self.data_len(rows).saturating_add(4 * self.origin_len(rows) as u64)
-    }
-
-    /// Returns the size in bytes of the elements of a cache with `rows` rows.
-    fn data_len(self, rows: usize) -> u64 {
         let elements = (self.len as u64).saturating_mul(self.allocated_rows(rows) as u64);
         self.ty.for_heads(self.len).byte_len(elements).saturating_mul(self.heads as u64)
     }
@@ -115,15 +110,14 @@ impl KvCache {
         Self { layout, rows: 0, window, dropped: 0, capacity, data, origin: Vec::new() }
     }
 
-    /// Returns the allocated bytes.
+    /// Returns the allocated bytes, without the origin.
     #[cfg(test)]
     pub fn allocated(&self) -> u64 {
-        let bytes = match &self.data {
-            Data::F32(heads) => heads.iter().map(|head| 4 * head.capacity()).sum::<usize>(),
-            Data::F16(heads) => heads.iter().map(|head| 2 * head.capacity()).sum(),
-            Data::Blocks(_, heads) => heads.iter().map(Vec::capacity).sum(),
-        };
-        (bytes + 4 * self.origin.capacity()) as u64
+        match &self.data {
+            Data::F32(heads) => heads.iter().map(|head| 4 * head.capacity() as u64).sum(),
+            Data::F16(heads) => heads.iter().map(|head| 2 * head.capacity() as u64).sum(),
+            Data::Blocks(_, heads) => heads.iter().map(Vec::capacity).sum::<usize>() as u64,
+        }
     }
 
     /// Allocates room for more rows, at least doubling the memory up to the capacity. Drops rows that no token from position
@@ -181,14 +175,9 @@ impl KvCache {
         self.dropped += rows;
     }
 
-    /// Returns the size in bytes of the cache with a number of rows.
+    /// Returns the size in bytes of the cache with a number of rows: of [`KvCache::to_bytes`].
     pub fn byte_len(&self, rows: usize) -> u64 {
         self.layout.byte_len(rows)
-    }
-
-    /// Returns the size in bytes of [`KvCache::to_bytes`] with a number of rows.
-    pub fn data_len(&self, rows: usize) -> u64 {
-        self.layout.data_len(rows)
     }
 
     /// Returns the origin of the rows of all heads, rotated; nothing if there is none.
@@ -215,7 +204,7 @@ impl KvCache {
         }
     }
 
-    /// Returns the elements as bytes, little endian: [`KvCache::data_len`] of the rows that are kept.
+    /// Returns the elements as bytes, little endian: [`KvCache::byte_len`] of the rows that are kept.
     pub fn to_bytes(&self) -> Vec<u8> {
         match &self.data {
             Data::F32(heads) => heads.iter().flatten().flat_map(|x| x.to_le_bytes()).collect(),
@@ -228,7 +217,7 @@ impl KvCache {
     /// begin with them, and its origin. Their memory has been reserved.
     pub fn fill(&mut self, [dropped, rows]: [usize; 2], bytes: &[u8], origin: &[f32]) {
         let heads = self.layout.heads;
-        let len = self.layout.data_len(rows - dropped) as usize / heads;
+        let len = self.layout.byte_len(rows - dropped) as usize / heads;
         if rows > 0 {
             self.origin.extend_from_slice(origin);
         }
@@ -341,7 +330,8 @@ impl KvCache {
         heads[head].get(start..start + rows * self.layout.len)
     }
 
-    /// Returns rows of a head as blocks of [`KvCache::tensor_type`], rotated, and as differences from the origin if there is one; none if it has no blocks.
+    /// Returns rows of a head as blocks of [`KvCache::tensor_type`], rotated, and as differences from the origin if there is
+    /// one; none if it has no blocks.
     pub fn blocks(&self, head: usize, first: usize, count: usize) -> &[u8] {
         let Data::Blocks(ty, heads) = &self.data else { return &[] };
         let bytes = |rows: usize| row_bytes(*ty, rows * self.layout.len);
@@ -490,7 +480,7 @@ mod tests {
                     // Numbers are up to 48 in absolute value: about half a step.
                     let most = match ty {
                         CacheType::F32 | CacheType::F16 => 0.0,
-                        CacheType::Q8_0 => 0.5,
+                        CacheType::Q8_0 => 1.0,
                         CacheType::Q5_1 | CacheType::Q5_0 => 8.0,
                         CacheType::Q4_1 | CacheType::Q4_0 => 16.0,
                     };

@@ -145,8 +145,8 @@ fn fill(
                     let name_of_rows = name(id, part);
                     let data = read(&name_of_rows, cache.tensor_type())?;
                     let dropped = dropped(cache, all, data.len());
-                    let len = usize::try_from(cache.data_len(all - dropped));
-                    let len = len.map_err(|_| out_of_memory(cache.data_len(all - dropped)))?;
+                    let len = usize::try_from(cache.byte_len(all - dropped));
+                    let len = len.map_err(|_| out_of_memory(cache.byte_len(all - dropped)))?;
                     let data = of_len(&name_of_rows, data, len)?;
                     let origin = match cache.origin_len(all) {
                         0 => Vec::new(),
@@ -158,7 +158,7 @@ fn fill(
                     if rows < dropped {
                         return Ok(false);
                     }
-                    let memory = cache.data_len(rows - dropped);
+                    let memory = cache.byte_len(rows - dropped);
                     cache.reserve(rows - dropped, 0).map_err(|_| out_of_memory(memory))?;
                     let origin: Vec<f32> = to_floats(&origin).collect();
                     cache.fill([dropped, rows], &data, &origin);
@@ -191,7 +191,7 @@ fn fill(
 fn dropped(cache: &KvCache, rows: usize, bytes: usize) -> usize {
     let Some(window) = cache.window() else { return 0 };
     let most = rows.saturating_sub(window) / BLOCK;
-    let has_size = |blocks: &usize| cache.data_len(rows - blocks * BLOCK) == bytes as u64;
+    let has_size = |blocks: &usize| cache.byte_len(rows - blocks * BLOCK) == bytes as u64;
     (0..=most).find(has_size).unwrap_or(0) * BLOCK
 }
 

@@ -107,7 +107,7 @@ struct Queries {
     /// Four levels each.
     levels: Vec<i32>,
     scales: Vec<f32>,
-    /// What levels of keys that are raised by 128 add to each block, negative.
+    /// -128 times the sum of the levels of each block, since levels of keys are raised by 128.
     corrections: Vec<i32>,
     /// Product of each query with the origin of the keys.
     offsets: Vec<f32>,

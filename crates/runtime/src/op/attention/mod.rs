@@ -1,22 +1,23 @@
 //! `attention`, computed block by block of keys, so that scores of long contexts take no memory.
 
-use std::ops::Range;
+#[cfg(target_arch = "x86_64")]
+mod int8;
+
+use std::ops::{Range, RangeInclusive};
 
 use gguf::TensorType;
 use gguf_graph::{Attention, BlockSelection, CompressedKv, KvSource, Mask, StateId};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-#[cfg(target_arch = "x86_64")]
-mod int8;
 use super::Kernel;
 use super::kv_store::append;
 use super::position_bias::Biases;
 use crate::exp::{exp, tanh};
 use crate::instructions::SimdToken;
 use crate::kv_cache::{BLOCK as KEYS, KvCache, transpose};
-use crate::rotation::rotate;
 use crate::matmul::Precision;
+use crate::rotation::rotate;
 use crate::run::Run;
 use crate::scratch::Scratch;
 use crate::sequence::{Sequence, SequenceState};
@@ -25,16 +26,16 @@ use crate::value::Value;
 /// Number of queries that share the decoding of a block of keys, unless these are of more heads or fewer tokens.
 const QUERIES: usize = 112;
 
-/// Number of tokens whose queries share the decoding of a block of keys.
-const TOKENS: Range<usize> = 16..64;
+/// Fewest and most tokens whose queries share the decoding of a block of keys.
+const TOKENS: RangeInclusive<usize> = 16..=64;
 
 /// Products of queries with a block of keys, and of weights with a block of values, in another number format.
 trait BlockProducts {
     /// Reads up to [`KEYS`] keys and values of a head, rows of blocks. Returns whether the format can represent them.
     fn read(&mut self, keys: &[u8], values: &[u8]) -> bool;
 
-    /// Computes the product of each query with each key, multiplied by the scale of the scores: `scores` has [`KEYS`] per query. Those of keys that were not read
-    /// are undefined.
+    /// Computes the product of each query with each key, multiplied by the scale of the scores: `scores` has [`KEYS`] per
+    /// query. Those of keys that were not read are undefined.
     fn multiply(&self, scores: &mut [f32]);
 
     /// As [`Sum::add`].
@@ -179,7 +180,7 @@ impl Kernel for Attention {
             .collect();
         let mut tasks = Vec::new();
         let group = (self.heads / self.heads_kv) as usize;
-        let tokens = (QUERIES / group).clamp(TOKENS.start, TOKENS.end);
+        let tokens = (QUERIES / group).clamp(*TOKENS.start(), *TOKENS.end());
         for ((_, rows), sources) in groups.iter().zip(&sources) {
             for head in 0..self.heads_kv as usize {
                 for block in 0..rows.len().div_ceil(tokens) {
@@ -518,7 +519,7 @@ impl Sum {
                 *lane = if *score > *lane { *score } else { *lane };
             }
         }
-        let max = f32::max(self.max, fold(lanes, |a, b| if a > b { a } else { b }));
+        let max = self.max.max(max_of(lanes));
         if max > self.max {
             let factor = exp(self.max - max);
             self.weights *= factor;
@@ -532,17 +533,18 @@ impl Sum {
                 *weight += *score;
             }
         }
-        self.weights += fold(weights, |a, b| a + b);
+        self.weights += weights.into_iter().sum::<f32>();
     }
 }
 
-/// Combines the halves of lanes until one is left: few steps that depend on each other.
+/// Returns the maximum of lanes by comparing halves: few steps that depend on each other.
 #[inline(always)]
-fn fold(lanes: [f32; 16], combine: impl Fn(f32, f32) -> f32) -> f32 {
-    let eight: [f32; 8] = std::array::from_fn(|i| combine(lanes[i], lanes[i + 8]));
-    let four: [f32; 4] = std::array::from_fn(|i| combine(eight[i], eight[i + 4]));
-    let two: [f32; 2] = std::array::from_fn(|i| combine(four[i], four[i + 2]));
-    combine(two[0], two[1])
+fn max_of(lanes: [f32; 16]) -> f32 {
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let eight: [f32; 8] = std::array::from_fn(|i| larger(lanes[i], lanes[i + 8]));
+    let four: [f32; 4] = std::array::from_fn(|i| larger(eight[i], eight[i + 4]));
+    let two: [f32; 2] = std::array::from_fn(|i| larger(four[i], four[i + 2]));
+    larger(two[0], two[1])
 }
 
 /// Adds to each row of `out` the rows within its range, weighted. Rows outside may be NaN. `scores` has [`KEYS`]
