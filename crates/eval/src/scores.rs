@@ -27,6 +27,11 @@ impl<'l> Scores<'l> {
         finite.then_some(Self { logits: logarithms, max, log_sum })
     }
 
+    /// Returns the number of tokens.
+    pub fn width(&self) -> usize {
+        self.logits.len()
+    }
+
     /// Returns the log-probability of a token.
     pub fn log_probability(&self, id: usize) -> f64 {
         f64::from(self.logits[id]) - f64::from(self.max) - self.log_sum

@@ -57,6 +57,8 @@ mod op;
 mod options;
 mod portable;
 mod prefetch;
+#[cfg(test)]
+mod random;
 mod repack;
 mod rotation;
 mod run;

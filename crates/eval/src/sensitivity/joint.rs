@@ -106,12 +106,8 @@ fn product(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
 }
 
-/// Predictions of the model: at each evaluated position some tokens with their log-probabilities.
-struct Reference {
-    top: usize,
-    ids: Vec<u32>,
-    logs: Vec<f32>,
-}
+/// Predictions of the model: at each evaluated position some tokens, and their log-probabilities.
+struct Reference(Vec<(Vec<u32>, Vec<f32>)>);
 
 impl Reference {
     fn read(
@@ -121,23 +117,20 @@ impl Reference {
         options: RunOptions,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
-        let most_likely = |scores: &Scores<'_>, width: usize| {
-            let mut ids: Vec<u32> = (0..width as u32).collect();
+        let most_likely = |_: usize, scores: &Scores<'_>| {
+            let mut ids: Vec<u32> = (0..scores.width() as u32).collect();
             let by_score = |a: &u32, b: &u32| {
                 let [a, b] = [a, b].map(|id| scores.log_probability(*id as usize));
                 b.total_cmp(&a)
             };
-            if top < width {
+            if top < ids.len() {
                 ids.select_nth_unstable_by(top, by_score);
                 ids.truncate(top);
             }
-            let logs = ids.iter().map(|id| scores.log_probability(*id as usize) as f32).collect();
+            let logs = log_probabilities(scores, &ids);
             (ids, logs)
         };
-        let rows = read(&model.executor, chunks, options, progress, &most_likely)?;
-        let top = rows.first().map_or(0, |(ids, _): &(Vec<u32>, Vec<f32>)| ids.len());
-        let (ids, logs): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-        Ok(Self { top, ids: ids.concat(), logs: logs.concat() })
+        read(&model.executor, chunks, options, progress, &most_likely).map(Self)
     }
 
     /// Returns how another model changes the log-probabilities: the difference from its mean at each position, multiplied
@@ -149,71 +142,57 @@ impl Reference {
         options: RunOptions,
         progress: &dyn Progress,
     ) -> Result<Vec<f32>, Error> {
-        let all = |scores: &Scores<'_>, width: usize| -> Vec<f32> {
-            (0..width).map(|id| scores.log_probability(id) as f32).collect()
-        };
-        let mut changes = Vec::with_capacity(self.logs.len());
-        let (ids, logs) = (self.ids.chunks_exact(self.top), self.logs.chunks_exact(self.top));
-        let mut positions = ids.zip(logs);
-        let mut each = |row: Vec<f32>| {
-            let Some((ids, logs)) = positions.next() else { return };
-            let changed = ids.iter().zip(logs).map(|(id, log)| row[*id as usize] - log);
-            let changed: Vec<f32> = changed.collect();
+        let of_position = |number: usize, scores: &Scores<'_>| -> Vec<f32> {
+            let (ids, logs) = &self.0[number];
+            let changed: Vec<f32> = log_probabilities(scores, ids)
+                .iter()
+                .zip(logs)
+                .map(|(new, log)| new - log)
+                .collect();
             let weights: Vec<f32> = logs.iter().map(|log| log.exp()).collect();
             let sum: f32 = weights.iter().sum();
             let mean: f32 =
                 weights.iter().zip(&changed).map(|(w, x)| w * x).sum::<f32>() / sum.max(1e-9);
-            changes.extend(weights.iter().zip(&changed).map(|(w, x)| w.sqrt() * (x - mean)));
+            weights.iter().zip(&changed).map(|(w, x)| w.sqrt() * (x - mean)).collect()
         };
-        read_each(executor, chunks, options, progress, &all, &mut each)?;
-        Ok(changes)
+        Ok(read(executor, chunks, options, progress, &of_position)?.concat())
     }
 }
 
-/// Returns something of the scores of each evaluated position.
+fn log_probabilities(scores: &Scores<'_>, ids: &[u32]) -> Vec<f32> {
+    ids.iter().map(|id| scores.log_probability(*id as usize) as f32).collect()
+}
+
+/// Returns something of the scores of each evaluated position, given the number of the position among all.
 fn read<T: Send>(
     executor: &Arc<Executor>,
     chunks: &Chunks,
     options: RunOptions,
     progress: &dyn Progress,
-    of_row: &(dyn Fn(&Scores<'_>, usize) -> T + Sync),
+    of_position: &(dyn Fn(usize, &Scores<'_>) -> T + Sync),
 ) -> Result<Vec<T>, Error> {
-    let mut all = Vec::new();
-    read_each(executor, chunks, options, progress, of_row, &mut |one| all.push(one))?;
-    Ok(all)
-}
-
-/// Passes something of the scores of each evaluated position to `each`, in order.
-fn read_each<T: Send>(
-    executor: &Arc<Executor>,
-    chunks: &Chunks,
-    options: RunOptions,
-    progress: &dyn Progress,
-    of_row: &(dyn Fn(&Scores<'_>, usize) -> T + Sync),
-    each: &mut dyn FnMut(T),
-) -> Result<(), Error> {
     let mut predictor = Predictor::new(executor, chunks, options)?;
     let batches = batches(chunks, std::slice::from_ref(executor), options);
+    let mut all = Vec::with_capacity(chunks.predicted());
     for chunk in chunks.numbers() {
         let ids = chunks.inputs(chunk);
         for piece in &batches {
             let logits = predictor.read(&ids, piece.clone(), chunks.positions(), progress)?;
-            let of_row = |row: usize| {
-                let row = logits.row(row);
-                Some(of_row(&Scores::new(row)?, row.len()))
-            };
+            let first = all.len();
+            let of_row =
+                |row: usize| Some(of_position(first + row, &Scores::new(logits.row(row))?));
             let rows: Vec<Option<T>> = (0..logits.rows).into_par_iter().map(of_row).collect();
             for (number, row) in rows.into_iter().enumerate() {
                 let position = piece.start.max(chunks.positions().start) + number;
                 match row {
-                    Some(row) => each(row),
+                    Some(row) => all.push(row),
                     None => return Err(predictor.nan_error(chunks, chunk, position, progress)),
                 }
             }
             progress.step(piece.len() as u64)?;
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Returns the variances of independent normal changes, one per variant and one that all runs have, under which the products

@@ -13,21 +13,14 @@ use crate::avx512::bf16::V4Bf16;
 use crate::instructions::{InstructionSet, SimdToken};
 use crate::matmul::{MatmulContext, Precision};
 use crate::matrix::Matrix;
+use crate::random::Random;
 use crate::repack::RepackBudget;
 use crate::value::Value;
 use crate::watch::Watch;
 
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 32) as u32
-    }
-
     /// Returns a number of either sign with a magnitude from `2^-range` to `2^range`.
-    fn float(&mut self, range: u32) -> f32 {
+    fn with_magnitude(&mut self, range: u32) -> f32 {
         let exponent = 127 - range + self.next() % (2 * range);
         f32::from_bits(self.next() & 0x807f_ffff | exponent << 23)
     }
@@ -67,7 +60,7 @@ fn amx_tiles_are_bit_exact() {
         let weights: Vec<[Tile; 2]> = (0..count).map(|_| [tile(), tile()]).collect();
         let x: Vec<[Tile; 2]> = (0..count).map(|_| [tile(), tile()]).collect();
         let scale = if any { 1.0 } else { f32::MIN_POSITIVE };
-        let mut sum = || scale * random.float(8);
+        let mut sum = || scale * random.with_magnitude(8);
         let before: [[Sums; 2]; 2] =
             [(); 2].map(|()| [(); 2].map(|()| [(); SIDE].map(|()| [(); SIDE].map(|()| sum()))));
         let steps = weights.iter().zip(&x);
@@ -114,7 +107,7 @@ fn avx512_vectors_are_bit_exact() {
         let mut numbers = || [(); STEP].map(|()| random.bf16(any));
         let (a, b) = (numbers(), numbers());
         let scale = if any { 1.0 } else { f32::MIN_POSITIVE };
-        let mut expected = [(); STEP / 2].map(|()| scale * random.float(8));
+        let mut expected = [(); STEP / 2].map(|()| scale * random.with_magnitude(8));
         let found: [f32; STEP / 2] = cast(simd.add_pairs(cast(expected), cast(a), cast(b)));
         scalar::vector(&mut expected, &a, &b);
         for (found, expected) in found.iter().zip(expected) {
@@ -129,7 +122,7 @@ fn matrix(random: &mut Random, ty: TensorType, len: usize, rows: usize) -> Matri
     let mut bytes = vec![0; ty.byte_len(&shape).unwrap() as usize];
     let row_bytes = bytes.len() / rows;
     for bytes in bytes.chunks_exact_mut(row_bytes) {
-        let row: Vec<f32> = (0..len).map(|_| random.float(5)).collect();
+        let row: Vec<f32> = (0..len).map(|_| random.with_magnitude(5)).collect();
         gguf_quant::encode_row(ty, &row, Some(&vec![1.0; len]), bytes).unwrap();
     }
     Matrix::from_bytes("weights", &shape, ty, &Arc::new(bytes)).unwrap()
@@ -137,7 +130,7 @@ fn matrix(random: &mut Random, ty: TensorType, len: usize, rows: usize) -> Matri
 
 fn activations(random: &mut Random, tokens: usize, width: usize) -> Value {
     let mut x = Value::zeros(tokens, width, Vec::new());
-    x.data.fill_with(|| random.float(6));
+    x.data.fill_with(|| random.with_magnitude(6));
     x
 }
 
@@ -244,8 +237,8 @@ fn errors_stay_within_the_bound() {
     for len in [1_usize, 32, 700, 4096] {
         let steps = len.div_ceil(STEP);
         for _ in 0..200 {
-            let x: Vec<f32> = (0..len).map(|_| random.float(4)).collect();
-            let row: Vec<f32> = (0..len).map(|_| random.float(4)).collect();
+            let x: Vec<f32> = (0..len).map(|_| random.with_magnitude(4)).collect();
+            let row: Vec<f32> = (0..len).map(|_| random.with_magnitude(4)).collect();
             let rounded: Vec<f32> = row.iter().map(|w| half::bf16::from_f32(*w).to_f32()).collect();
             let half: Vec<f32> = row.iter().map(|w| half::f16::from_f32(*w).to_f32()).collect();
             let ways = [

@@ -5,21 +5,7 @@ use gguf_quant::integers;
 
 use super::*;
 use crate::instructions::InstructionSet;
-
-/// Pseudo-random numbers.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 32) as u32
-    }
-
-    fn float(&mut self) -> f32 {
-        self.next() as f32 / u32::MAX as f32 - 0.5
-    }
-}
+use crate::random::Random;
 
 /// 1 in FP16, twice.
 const ONES: [u8; 4] = [0, 0x3c, 0, 0x3c];

@@ -113,9 +113,19 @@ struct Queries {
     offsets: Vec<f32>,
 }
 
-impl Queries {
+/// Rounds queries.
+struct Quantize<'r> {
+    queries: &'r [&'r [f32]],
+    scale: f32,
+    origin: &'r [f32],
+}
+
+impl NullaryFnOnce for Quantize<'_> {
+    type Output = Queries;
+
     #[inline(always)]
-    fn new(queries: &[&[f32]], scale: f32, origin: &[f32]) -> Self {
+    fn call(self) -> Queries {
+        let Self { queries, scale, origin } = self;
         let blocks = queries.first().map_or(0, |query| query.len() / LEN);
         let (mut levels, mut scales, mut corrections) = (Vec::new(), Vec::new(), Vec::new());
         for block in queries.iter().flat_map(|query| query.as_chunks::<LEN>().0) {
@@ -134,23 +144,7 @@ impl Queries {
             scale * products.sum::<f32>()
         };
         let offsets = queries.iter().map(offset).collect();
-        Self { blocks, levels, scales, corrections, offsets }
-    }
-}
-
-/// [`Queries::new`].
-struct Quantize<'r> {
-    queries: &'r [&'r [f32]],
-    scale: f32,
-    origin: &'r [f32],
-}
-
-impl NullaryFnOnce for Quantize<'_> {
-    type Output = Queries;
-
-    #[inline(always)]
-    fn call(self) -> Queries {
-        Queries::new(self.queries, self.scale, self.origin)
+        Queries { blocks, levels, scales, corrections, offsets }
     }
 }
 
@@ -191,7 +185,7 @@ struct Keys {
 
 impl Keys {
     fn new(blocks: usize) -> Self {
-        Self { scales: Scales::new(blocks), levels: vec![[[0; 4]; 16]; blocks * LEN / 4 * PARTS] }
+        Self { scales: Scales::new(blocks), levels: vec![[[0; 4]; 16]; blocks * QUADS * PARTS] }
     }
 
     #[inline(always)]
@@ -202,7 +196,7 @@ impl Keys {
         for (number, out) in parts.iter_mut().enumerate() {
             for part in 0..PARTS {
                 let row = |key: usize| rows.get((16 * part + key) * count + number);
-                let levels = |key: usize| row(key).map_or([0; LEN], |row| *second(row));
+                let levels = |key: usize| row(key).map_or([0; LEN], |row| *levels_of(row));
                 // So that the parts of the result are in the order of the keys.
                 let pair = |i: usize| {
                     let key = if i < 4 { i } else { i + 4 };
@@ -220,7 +214,7 @@ impl Keys {
 
 /// Returns the levels of a block.
 #[inline(always)]
-fn second(block: &[u8; BYTES]) -> &[u8; LEN] {
+fn levels_of(block: &[u8; BYTES]) -> &[u8; LEN] {
     match block.split_last_chunk::<LEN>() {
         Some((_, levels)) => levels,
         None => &[0; LEN],
@@ -269,7 +263,7 @@ impl Values {
             for (four, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
                 let row = |i| rows.get((4 * four + i) * count + number).unwrap_or(&[0; BYTES]);
                 let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
-                let [a, b, c, d] = [a, b, c, d].map(second);
+                let [a, b, c, d] = [a, b, c, d].map(levels_of);
                 let out: &mut [[u8; 4]] = out.as_flattened_mut();
                 for (i, out) in out.iter_mut().enumerate().take(LEN) {
                     *out = [a[i], b[i], c[i], d[i]];
@@ -490,17 +484,12 @@ mod tests {
     use gguf::TensorType;
 
     use super::*;
+    use crate::random::Random;
 
-    /// Returns random numbers.
+    /// Returns random numbers from -1 to 1.
     fn random(count: usize, seed: u64) -> Vec<f32> {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
-        };
-        (0..count).map(|_| next()).collect()
+        let mut random = Random(seed);
+        (0..count).map(|_| 2.0 * random.float()).collect()
     }
 
     /// Returns the numbers as Q8_0, and what remains of them.

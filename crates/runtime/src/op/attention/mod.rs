@@ -343,13 +343,13 @@ impl Task<'_> {
         first..last.min(count)
     }
 
-    /// Returns the queries in INT8, if products with the source are: those of caches in Q8_0, where matrices are multiplied
-    /// in INT8, too.
-    fn in_int8(
+    /// Returns the queries in INT8, and the keys and values, if products with the source are in INT8: those of caches in
+    /// Q8_0, where matrices are multiplied in INT8, too.
+    fn in_int8<'r>(
         &self,
-        source: Source<'_>,
+        source: Source<'r>,
         queries: &[&[f32]],
-    ) -> Option<Box<dyn BlockProducts>> {
+    ) -> Option<(Box<dyn BlockProducts>, &'r KvCache, &'r KvCache)> {
         let executor = self.run.executor;
         let (Keys::Cache(keys), Values::Cache(values)) = (source.keys, source.values) else {
             return None;
@@ -360,7 +360,9 @@ impl Task<'_> {
         }
         let (len, value_len) = (self.attention.key_len, self.attention.value_len as usize);
         let origin = keys.origin().chunks_exact(len as usize).nth(self.head)?;
-        int8_products(executor.simd, queries, self.attention.scale, origin, value_len)
+        let scale = self.attention.scale;
+        let products = int8_products(executor.simd, queries, scale, origin, value_len)?;
+        Some((products, keys, values))
     }
 
     /// Adds the weighted values of a source to `out`.
@@ -389,13 +391,9 @@ impl Task<'_> {
         let mut start = from - from % KEYS;
         while start < to {
             let count = KEYS.min(source.keys.count() - start);
-            let int8 = int8.as_mut().and_then(|products| match (source.keys, source.values) {
-                (Keys::Cache(keys), Values::Cache(values)) => {
-                    let keys = keys.blocks(self.head, start, count);
-                    let values = values.blocks(self.head, start, count);
-                    products.read(keys, values).then_some(products)
-                }
-                _ => None,
+            let int8 = int8.as_mut().and_then(|(products, keys, values)| {
+                let blocks = [keys, values].map(|cache| cache.blocks(self.head, start, count));
+                products.read(blocks[0], blocks[1]).then_some(products)
             });
             let values = match &int8 {
                 Some(int8) => {
