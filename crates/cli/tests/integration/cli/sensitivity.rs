@@ -128,13 +128,38 @@ fn extrapolation_is_close_to_measurement() {
         }
     }
     assert_eq!(pairs.len(), 30 * 4);
+    let correlation = correlation(&pairs);
+    assert!(correlation > 0.99, "{correlation}");
+}
+
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
     let count = pairs.len() as f64;
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
     let (a, b) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
     let covariance = mean(&|pair| (pair.0 - a) * (pair.1 - b));
     let (of_a, of_b) = (mean(&|pair| (pair.0 - a).powi(2)), mean(&|pair| (pair.1 - b).powi(2)));
-    let correlation = covariance / (of_a * of_b).sqrt();
-    assert!(correlation > 0.99, "{correlation}");
+    covariance / (of_a * of_b).sqrt()
+}
+
+/// Runs with random halves of the tensors tell the effect of each.
+#[test]
+fn fewer_runs_estimate_the_effects() {
+    let dir = Dir::new();
+    let (model, text) = (dir.f16(), text());
+    let flags = ["-f", &text, "-c", "64", "--chunks", "4", "--types", "q3_k"];
+    let effects = |more: &[&str]| -> Vec<f64> {
+        let found =
+            json(&succeeds(&[&["sensitivity", &model, "--json"], &flags[..], more].concat()));
+        let groups = found["groups"].as_array().unwrap().iter();
+        groups.map(|group| number(&group["measured"]["Q3_K"])).collect()
+    };
+    let (single, estimated) = (effects(&[]), effects(&["--runs", "24"]));
+    assert_eq!(single.len(), 30);
+    assert_eq!(estimated, effects(&["--runs", "24", "-t", "1"]), "on any number of threads");
+    assert_eq!(single, effects(&["--runs", "30"]), "one per tensor is exact");
+    let pairs: Vec<_> = estimated.iter().zip(&single).map(|(a, b)| (a.ln(), b.ln())).collect();
+    let correlation = correlation(&pairs);
+    assert!(correlation > 0.9, "{correlation}");
 }
 
 /// Compares files of the same size, chosen by weight error and by sensitivity, on held-out text.
