@@ -75,19 +75,24 @@ const USES_BEFORE: usize = 4;
 
 /// Format of repacked weights.
 ///
-/// A strip is [`ROWS`] rows. It is stored piece by piece of [`DEPTH`] columns; the last piece may be shorter:
+/// A strip is [`ROWS`] rows. It is stored piece by piece of [`DEPTH`] columns; the last piece may be shorter. A piece of
+/// a type with blocks of 256 is
 ///
 /// ```text
-/// levels    bit planes of 8, 4, 2 or 1 bits, `bits` in total, lowest bits first
-/// scales    i8, for types with blocks of 256: [group / 2][row][group % 2]
-/// minimums  u8 in the same order, for types that have them
-/// d         [block][row], as FP16 if the type has it, else as FP32
-/// dmin      in the same order, for types with minimums
+/// d         [row], as FP16 if the type has it, else as FP32
+/// dmin      in the same form, for types with minimums
+/// for each two groups:
+///   scales    i8, [row][group]
+///   minimums  u8 in the same order, for types that have them
+///   levels    of the columns of both
 /// ```
 ///
-/// A plane of 4 bits holds, for eight columns, `[row][column]` of the first four in the low bits and of the last four
-/// in the high bits; a plane of 2 bits holds four times four columns in a byte; a plane of 1 bit holds one bit for each
-/// of these bytes.
+/// and with blocks of 32, for each block, `d`, `dmin` and levels. Levels are, for each 16 columns, planes of 8, 4, 2 or
+/// 1 bits, `bits` in total, lowest bits first. A plane of 4 bits holds, for eight columns, `[row][column]` of the first
+/// four in the low bits and of the last four in the high bits; a plane of 2 bits holds four times four columns in a
+/// byte; a plane of 1 bit holds one bit for each of these bytes.
+///
+/// So everything is in the order in which it is read: hardware prefetching loses more than one stream per core.
 #[cfg(target_arch = "x86_64")]
 pub(crate) struct PackedFormat {
     /// Elements of a block: 32 or 256.
@@ -108,28 +113,34 @@ pub(crate) struct PackedFormat {
     pub halves: bool,
 }
 
-/// Parts of a piece. Those that a format does not have are empty.
-#[cfg(target_arch = "x86_64")]
-pub(crate) struct Piece<'p> {
-    /// Planes of 8, 4, 2 and 1 bits.
-    pub planes: [&'p [u8]; 4],
-    pub scales: &'p [u8],
-    pub minimums: &'p [u8],
-    pub d: &'p [u8],
-    pub dmin: &'p [u8],
-}
-
 #[cfg(target_arch = "x86_64")]
 impl PackedFormat {
-    /// Returns the sizes in bytes of the parts of a piece: four planes, scales, minimums, `d`, `dmin`.
+    /// Returns the sizes in bytes of `d` and `dmin` at the beginning of a piece.
     #[inline(always)]
-    pub fn parts(&self, columns: usize) -> [usize; 8] {
-        let planes = [8, 4, 2, 1].map(|bits| (self.bits & bits) * columns * ROWS / 8);
-        let large = if self.len == 256 { columns / self.group * ROWS } else { 0 };
-        let d = columns / self.len * ROWS * if self.halves { 2 } else { 4 };
-        let [a, b, c, e] = planes;
+    pub fn head(&self) -> [usize; 2] {
+        if self.len == 256 { self.block_scales() } else { [0; 2] }
+    }
+
+    /// Returns the number of columns of a chunk: two groups, or a block of 32.
+    #[inline(always)]
+    pub fn chunk_columns(&self) -> usize {
+        if self.len == 256 { 2 * self.group } else { self.len }
+    }
+
+    /// Returns the sizes in bytes of the parts of a chunk: scales, minimums, levels.
+    #[inline(always)]
+    pub fn chunk(&self) -> [usize; 3] {
         let has_minimums = usize::from(self.minimums);
-        [a, b, c, e, large, large * has_minimums, d, d * has_minimums]
+        let [scales, minimums] =
+            if self.len == 256 { [2 * ROWS, 2 * ROWS * has_minimums] } else { self.block_scales() };
+        [scales, minimums, self.bits * self.chunk_columns() * ROWS / 8]
+    }
+
+    /// Returns the sizes in bytes of `d` and `dmin` of a block of all rows.
+    #[inline(always)]
+    fn block_scales(&self) -> [usize; 2] {
+        let d = if self.halves { 2 } else { 4 } * ROWS;
+        [d, d * usize::from(self.minimums)]
     }
 
     /// Whether every index equals its level.
@@ -143,24 +154,12 @@ impl PackedFormat {
     /// Returns columns and bytes of the pieces of a strip.
     #[inline(always)]
     pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
-        (0..self.width).step_by(DEPTH).map(|start| {
+        let [d, dmin] = self.head();
+        let chunk: usize = self.chunk().into_iter().sum();
+        (0..self.width).step_by(DEPTH).map(move |start| {
             let columns = DEPTH.min(self.width - start);
-            (columns, self.parts(columns).into_iter().sum())
+            (columns, d + dmin + columns / self.chunk_columns() * chunk)
         })
-    }
-
-    /// Splits the bytes of a piece into its parts.
-    #[inline(always)]
-    pub fn piece<'p>(&self, columns: usize, mut bytes: &'p [u8]) -> Piece<'p> {
-        let [a, b, c, e, scales, minimums, d, dmin] = self.parts(columns).map(
-            #[inline(always)]
-            |len| {
-                let (part, rest) = bytes.split_at(len);
-                bytes = rest;
-                part
-            },
-        );
-        Piece { planes: [a, b, c, e], scales, minimums, d, dmin }
     }
 }
 

@@ -16,6 +16,11 @@ const _: () = assert!(repack::ROWS == ROWS && repack::DEPTH == DEPTH);
 /// Bytes of levels of [`ROWS`] rows and four columns, in 8 bits.
 pub(super) const QUAD: usize = 4 * ROWS;
 
+/// Returns the bytes of levels of [`ROWS`] rows and 16 columns.
+pub(super) const fn unit_bytes(bits: usize) -> usize {
+    bits * QUAD / 2
+}
+
 /// Repacks rows; `None` if there is no memory for it.
 pub(super) fn pack<F: IntegerBlock>(
     simd: V3F16c,
@@ -150,69 +155,80 @@ impl NullaryFnOnce for Put<'_> {
     #[inline(always)]
     fn call(self) {
         let Self { format, index, tile, columns, piece } = self;
-        let [bytes, nibbles, pairs, ones, scales, minimums, d, dmin] = format.parts(columns);
-        let quads = tile.narrow[..columns / 4].as_flattened().as_flattened().as_chunks().0;
-        let (plane, piece) = piece.split_at_mut(bytes);
-        plane.copy_from_slice(&quads.as_flattened()[..bytes]);
-        let (plane, piece) = piece.split_at_mut(nibbles);
-        let mut indices = [[0; QUAD]; DEPTH / 4];
-        let mut indexed = quads;
-        if let Some(index) = index {
-            for (indices, quad) in indices.iter_mut().zip(quads) {
-                *indices = quad.map(
+        let [d, dmin] = format.head();
+        let (out, piece) = piece.split_at_mut(d);
+        put_scales(format, &tile.d[0], out);
+        let (out, piece) = piece.split_at_mut(dmin);
+        put_scales(format, &tile.dmin[0], out);
+        let parts @ [scales, minimums, levels] = format.chunk();
+        let quads = tile.narrow[..columns / 4].as_flattened().as_flattened();
+        let units: &[[[u8; QUAD]; 4]] = quads.as_chunks().0.as_chunks().0;
+        let units = units.chunks_exact(format.chunk_columns() / 16);
+        let chunks = piece.chunks_exact_mut(parts.into_iter().sum());
+        for (c, (units, chunk)) in units.zip(chunks).enumerate() {
+            let (of_scales, chunk) = chunk.split_at_mut(scales);
+            let (of_minimums, of_levels) = chunk.split_at_mut(minimums);
+            if format.len == 256 {
+                for (r, out) in of_scales.as_chunks_mut().0.iter_mut().enumerate() {
+                    *out = [0, 1].map(|g| tile.scales[2 * c + g][r][0] as u8);
+                }
+                let of_rows = tile.minimums[c].iter().zip(of_minimums.as_chunks_mut().0);
+                of_rows.for_each(|(two, out)| *out = two.map(|minimum| minimum as u8));
+            } else {
+                put_scales(format, &tile.d[c], of_scales);
+                put_scales(format, &tile.dmin[c], of_minimums);
+            }
+            let out = of_levels[..levels].chunks_exact_mut(unit_bytes(format.bits));
+            for (unit, out) in units.iter().zip(out) {
+                put_levels(format.bits, index, unit, out);
+            }
+        }
+    }
+}
+
+/// Writes the levels of 16 columns, or their indices, plane by plane.
+#[inline(always)]
+fn put_levels(bits: usize, index: Option<&[u8; 256]>, levels: &[[u8; QUAD]; 4], out: &mut [u8]) {
+    let mut levels = *levels;
+    if let Some(index) = index {
+        levels = levels.map(
+            #[inline(always)]
+            |quad| {
+                quad.map(
                     #[inline(always)]
                     |level| index[usize::from(level)],
-                );
-            }
-            indexed = &indices[..columns / 4];
+                )
+            },
+        );
+    }
+    if bits == 8 {
+        return out.copy_from_slice(levels.as_flattened());
+    }
+    let (nibbles, out) = out.split_at_mut((bits & 4) * QUAD / 2);
+    for (two, plane) in levels.as_chunks::<2>().0.iter().zip(nibbles.as_chunks_mut::<QUAD>().0) {
+        for (i, byte) in plane.iter_mut().enumerate() {
+            *byte = two[0][i] & 15 | two[1][i] << 4;
         }
-        let mut shift = 0;
-        for (two, plane) in indexed.as_chunks::<2>().0.iter().zip(plane.as_chunks_mut::<QUAD>().0) {
-            for (i, byte) in plane.iter_mut().enumerate() {
-                *byte = two[0][i] & 15 | two[1][i] << 4;
-            }
-            shift = 4;
+    }
+    let (pairs, ones) = out.split_at_mut((bits & 2) * QUAD / 2);
+    for plane in pairs.as_chunks_mut::<QUAD>().0 {
+        let shift = bits & 4;
+        for (i, byte) in plane.iter_mut().enumerate() {
+            let two = |q: usize| (levels[q][i] >> shift & 3) << (2 * q);
+            *byte = two(0) | two(1) | two(2) | two(3);
         }
-        let (plane, piece) = piece.split_at_mut(pairs);
-        for (four, plane) in indexed.as_chunks::<4>().0.iter().zip(plane.as_chunks_mut::<QUAD>().0)
-        {
-            for (i, byte) in plane.iter_mut().enumerate() {
-                let two = |q: usize| (four[q][i] >> shift & 3) << (2 * q);
-                *byte = two(0) | two(1) | two(2) | two(3);
-            }
+    }
+    let shift = bits & 6;
+    for (quad, plane) in levels.iter().zip(ones.as_chunks_mut::<{ QUAD / 8 }>().0) {
+        for (eight, byte) in quad.as_chunks::<8>().0.iter().zip(plane) {
+            *byte = (0..8).fold(0, |byte, i| byte | (eight[i] >> shift & 1) << i);
         }
-        let shift = shift + if pairs > 0 { 2 } else { 0 };
-        let (plane, piece) = piece.split_at_mut(ones);
-        for (quad, plane) in indexed.iter().zip(plane.as_chunks_mut::<{ QUAD / 8 }>().0) {
-            for (eight, byte) in quad.as_chunks::<8>().0.iter().zip(plane) {
-                *byte = (0..8).fold(0, |byte, i| byte | (eight[i] >> shift & 1) << i);
-            }
-        }
-        let (out, piece) = piece.split_at_mut(scales);
-        let pairs = out.as_chunks_mut::<2>().0.as_chunks_mut::<ROWS>().0;
-        for (two, out) in tile.scales.as_chunks::<2>().0.iter().zip(pairs) {
-            for (r, out) in out.iter_mut().enumerate() {
-                *out = [two[0][r][0] as u8, two[1][r][0] as u8];
-            }
-        }
-        let (out, piece) = piece.split_at_mut(minimums);
-        let pairs = out.as_chunks_mut::<2>().0.as_chunks_mut::<ROWS>().0;
-        for (two, out) in tile.minimums.iter().zip(pairs) {
-            for (two, out) in two.iter().zip(out) {
-                *out = two.map(|minimum| minimum as u8);
-            }
-        }
-        let (d, dmin) = (piece.split_at_mut(d).0, dmin);
-        put_scales(format, &tile.d, d);
-        let start = piece.len() - dmin;
-        put_scales(format, &tile.dmin, &mut piece[start..]);
     }
 }
 
 /// Writes scales of blocks as FP16 or FP32.
 #[inline(always)]
-fn put_scales(format: &PackedFormat, scales: &[[f32; ROWS]; 8], out: &mut [u8]) {
-    let scales = scales.as_flattened();
+fn put_scales(format: &PackedFormat, scales: &[f32; ROWS], out: &mut [u8]) {
     if format.halves {
         // They were FP16 before.
         for (scale, out) in scales.iter().zip(out.as_chunks_mut().0) {

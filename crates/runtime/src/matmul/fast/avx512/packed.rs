@@ -6,15 +6,19 @@ use pulp::{NullaryFnOnce, cast};
 
 use super::super::ROWS;
 use super::super::interleaved::{SomeRows, TOGETHER, interleaved_rows};
-use super::super::packed::QUAD;
+use super::super::packed::{QUAD, unit_bytes};
 use super::super::quantized::Quantized;
 use super::super::tile::DEPTH;
 use super::groups::Sums;
 use crate::avx512::V4Vnni;
-use crate::repack::{PackedFormat, Piece};
+use crate::repack::PackedFormat;
 
 /// Prefetch distance in bytes.
 const AHEAD: usize = 12288;
+
+/// Tokens from which on chunks are prefetched. With fewer products per byte, hardware prefetching reaches the speed of
+/// plain reading, and prefetching far ahead costs a tenth of it.
+const PREFETCH_FROM: usize = 4;
 
 /// Strips with rows of activations: `out` has a row per row of weights.
 pub(super) struct Strips<'r> {
@@ -103,13 +107,12 @@ impl<'r, const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usiz
         for (p, (columns, bytes)) in format.pieces().enumerate() {
             let (piece, rest) = strips.split_at(bytes);
             strips = rest;
-            let part =
-                Part { bytes: piece, simd, format, x, table, column: p * DEPTH, columns, first };
-            let piece = format.piece(columns, piece);
+            let piece =
+                Piece { simd, format, x, table, column: p * DEPTH, columns, bytes: piece, first };
             if format.len == 256 {
-                part.large::<BITS, TABLE, UNITS, T>(&piece, &mut sums);
+                piece.large::<BITS, TABLE, UNITS, T>(&mut sums);
             } else {
-                part.small::<BITS, TABLE, T>(&piece, &mut sums);
+                piece.small::<BITS, TABLE, T>(&mut sums);
             }
         }
         for t in 0..T.min(x.rows - first) {
@@ -123,7 +126,7 @@ impl<'r, const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usiz
 }
 
 /// A piece and its activations.
-struct Part<'r> {
+struct Piece<'r> {
     simd: V4Vnni,
     format: &'r PackedFormat,
     x: &'r Quantized,
@@ -131,18 +134,16 @@ struct Part<'r> {
     /// First column.
     column: usize,
     columns: usize,
-    /// Bytes of the piece.
     bytes: &'r [u8],
     /// First token.
     first: usize,
 }
 
-impl Part<'_> {
+impl<'r> Piece<'r> {
     /// Adds the products of a block of 256.
     #[inline(always)]
     fn large<const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usize>(
         &self,
-        piece: &Piece<'_>,
         out: &mut [__m512; T],
     ) {
         let Self { simd, format, .. } = *self;
@@ -153,61 +154,61 @@ impl Part<'_> {
         let sums = &x.sums.as_chunks::<2>().0.as_chunks::<T>().0[..8 / UNITS];
         let mut level_sums = [f._mm512_setzero_si512(); T];
         let mut scale_sums = [f._mm512_setzero_si512(); T];
-        let planes = Planes::<BITS>::of(piece, DEPTH / 16);
-        let pair_sums = &piece.scales.as_chunks::<32>().0[..8 / UNITS];
-        for pair in 0..8 / UNITS {
-            let scales = simd.avx512bw._mm512_cvtepi8_epi16(cast(pair_sums[pair]));
+        let mut minimum_sums = [f._mm512_setzero_si512(); T];
+        for (pair, chunk) in self.chunks::<BITS, T>(2 * UNITS).enumerate().take(8 / UNITS) {
+            let scales =
+                simd.avx512bw._mm512_cvtepi8_epi16(cast(chunk.scales.as_chunks::<32>().0[0]));
             let of_group = [
                 f._mm512_srai_epi32::<16>(f._mm512_slli_epi32::<16>(scales)),
                 f._mm512_srai_epi32::<16>(scales),
             ];
-            for (g, scales) in of_group.into_iter().enumerate() {
-                let result = self.group::<BITS, TABLE, UNITS, T>(&planes, 2 * pair + g, levels);
+            let of_units = chunk.levels.split_at(UNITS * unit_bytes(BITS));
+            for (g, units) in [of_units.0, of_units.1].into_iter().enumerate() {
+                let x = &levels[(2 * pair + g) * UNITS..][..UNITS];
+                let result = self.group::<BITS, TABLE, T>(units, x);
                 for t in 0..T {
-                    let scaled = f._mm512_mullo_epi32(result[t], scales);
+                    let scaled = f._mm512_mullo_epi32(result[t], of_group[g]);
                     level_sums[t] = f._mm512_add_epi32(level_sums[t], scaled);
                 }
             }
-            if format.zero != 0 {
+            // Either sums are of minimums, or of scales, whose products with the level of 0 are subtracted.
+            if format.minimums {
+                let minimums = chunk.minimums.as_chunks::<32>().0[0];
+                let minimums = simd.avx512bw._mm512_cvtepu8_epi16(cast(minimums));
+                for t in 0..T {
+                    let sums = f._mm512_set1_epi32(cast(sums[pair][t]));
+                    minimum_sums[t] = simd.add_pairs(minimum_sums[t], minimums, sums);
+                }
+            } else {
                 for t in 0..T {
                     let sums = f._mm512_set1_epi32(cast(sums[pair][t]));
                     scale_sums[t] = simd.add_pairs(scale_sums[t], scales, sums);
                 }
             }
         }
-        let mut minimum_sums = [f._mm512_setzero_si512(); T];
-        for (minimums, sums) in piece.minimums.as_chunks::<32>().0.iter().zip(sums) {
-            let minimums = simd.avx512bw._mm512_cvtepu8_epi16(cast(*minimums));
-            for t in 0..T {
-                let sums = f._mm512_set1_epi32(cast(sums[t]));
-                minimum_sums[t] = simd.add_pairs(minimum_sums[t], minimums, sums);
-            }
-        }
-        if format.zero != 0 {
+        if !format.minimums {
             let zero = f._mm512_set1_epi32(i32::from(format.zero));
             for t in 0..T {
                 let less = f._mm512_mullo_epi32(scale_sums[t], zero);
                 level_sums[t] = f._mm512_sub_epi32(level_sums[t], less);
             }
         }
-        self.add::<T>(piece, 0, level_sums, minimum_sums, &x.scales[0], out);
+        let [d, dmin] = format.head();
+        let (d, rest) = self.bytes.split_at(d);
+        self.add::<T>([d, &rest[..dmin]], level_sums, minimum_sums, &x.scales[0], out);
     }
 
     /// Adds the products of blocks of 32.
     #[inline(always)]
-    fn small<const BITS: usize, const TABLE: bool, const T: usize>(
-        &self,
-        piece: &Piece<'_>,
-        out: &mut [__m512; T],
-    ) {
+    fn small<const BITS: usize, const TABLE: bool, const T: usize>(&self, out: &mut [__m512; T]) {
         let Self { simd, format, columns, .. } = *self;
         let f = simd.avx512f;
         let x: SomeRows<'_, T> = self.x.some_rows(self.first, self.column, columns);
-        let levels = &x.levels[..columns / 16];
-        let planes = Planes::<BITS>::of(piece, columns / 16);
-        let blocks = x.sums.as_chunks::<T>().0.iter().zip(x.scales);
-        for (block, (sums, x_d)) in blocks.enumerate() {
-            let mut level_sums = self.group::<BITS, TABLE, 2, T>(&planes, block, levels);
+        let levels = x.levels[..columns / 16].as_chunks::<2>().0;
+        let sums = x.sums.as_chunks::<T>().0;
+        let blocks = self.chunks::<BITS, T>(2).zip(levels).zip(sums.iter().zip(x.scales));
+        for ((chunk, levels), (sums, x_d)) in blocks {
+            let mut level_sums = self.group::<BITS, TABLE, T>(chunk.levels, levels);
             let mut minimum_sums = [f._mm512_setzero_si512(); T];
             for t in 0..T {
                 let sum = i32::from(sums[t]);
@@ -215,41 +216,55 @@ impl Part<'_> {
                 let less = f._mm512_set1_epi32(sum * i32::from(format.zero));
                 level_sums[t] = f._mm512_sub_epi32(level_sums[t], less);
             }
-            self.add::<T>(piece, block, level_sums, minimum_sums, x_d, out);
+            let scales = [chunk.scales, chunk.minimums];
+            self.add::<T>(scales, level_sums, minimum_sums, x_d, out);
         }
     }
 
-    /// Prefetches a later piece into the second-level cache, a part of it with each group.
+    /// Returns the chunks, which have a number of 16 columns each, and prefetches later ones.
     #[inline(always)]
-    fn prefetch<const BITS: usize, const UNITS: usize>(&self, group: usize) {
-        let share = UNITS * BITS * QUAD / 2 + 48;
-        let lines = self.bytes.as_ptr().cast::<i8>().wrapping_add(AHEAD + group * share);
-        for line in (0..share).step_by(64) {
-            let line = lines.wrapping_add(line);
-            self.simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(line);
-        }
+    fn chunks<const BITS: usize, const T: usize>(
+        &self,
+        units: usize,
+    ) -> impl Iterator<Item = Chunk<'r>> + use<'r, BITS, T> {
+        let simd = self.simd;
+        let [scales, minimums, levels] = self.format.chunk();
+        let chunks = &self.bytes[self.format.head().into_iter().sum()..];
+        chunks.chunks_exact(scales + minimums + levels).map(
+            #[inline(always)]
+            move |chunk| {
+                if T >= PREFETCH_FROM {
+                    let later = chunk.as_ptr().cast::<i8>().wrapping_add(AHEAD);
+                    for line in (0..chunk.len()).step_by(64) {
+                        let line = later.wrapping_add(line);
+                        simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(line);
+                    }
+                }
+                let (scales, chunk) = chunk.split_at(scales);
+                let (minimums, levels) = chunk.split_at(minimums);
+                // With a known length the compiler omits bounds checks.
+                Chunk { scales, minimums, levels: &levels[..units * unit_bytes(BITS)] }
+            },
+        )
     }
 
     /// Returns the products of a group.
     #[inline(always)]
-    fn group<const BITS: usize, const TABLE: bool, const UNITS: usize, const T: usize>(
+    fn group<const BITS: usize, const TABLE: bool, const T: usize>(
         &self,
-        planes: &Planes<'_, BITS>,
-        group: usize,
+        units: &[u8],
         x: &[[[i8; 16]; T]],
     ) -> Sums<T> {
         let simd = self.simd;
         let mut sums = [simd.avx512f._mm512_setzero_si512(); T];
-        self.prefetch::<BITS, UNITS>(group);
-        for unit in UNITS * group..UNITS * (group + 1) {
-            let mut weights = planes.unit(simd, unit);
+        for (unit, x) in units.chunks_exact(unit_bytes(BITS)).zip(x) {
+            let mut weights = levels::<BITS>(simd, unit);
             if TABLE {
                 weights = weights.map(
                     #[inline(always)]
                     |weights| simd.avx512bw._mm512_shuffle_epi8(self.table, weights),
                 );
             }
-            let x = &x[unit];
             for k in 0..4 {
                 for t in 0..T {
                     let x: [i32; 4] = cast(x[t]);
@@ -265,8 +280,7 @@ impl Part<'_> {
     #[inline(always)]
     fn add<const T: usize>(
         &self,
-        piece: &Piece<'_>,
-        block: usize,
+        [d, dmin]: [&[u8]; 2],
         level_sums: Sums<T>,
         minimum_sums: Sums<T>,
         x_d: &[f32; T],
@@ -274,17 +288,13 @@ impl Part<'_> {
     ) {
         let Self { simd, format, .. } = *self;
         let f = simd.avx512f;
-        let d = self.scales(piece.d, block);
-        let mut dmin = f._mm512_setzero_ps();
-        if format.minimums {
-            dmin = self.scales(piece.dmin, block);
-        }
+        let d = self.scales(d);
         for t in 0..T {
             let x_d = f._mm512_set1_ps(x_d[t]);
             let mut part =
                 f._mm512_mul_ps(f._mm512_mul_ps(d, x_d), f._mm512_cvtepi32_ps(level_sums[t]));
             if format.minimums {
-                let dmin = f._mm512_mul_ps(dmin, x_d);
+                let dmin = f._mm512_mul_ps(self.scales(dmin), x_d);
                 let less = f._mm512_mul_ps(dmin, f._mm512_cvtepi32_ps(minimum_sums[t]));
                 part = f._mm512_sub_ps(part, less);
             }
@@ -294,86 +304,72 @@ impl Part<'_> {
 
     /// Returns the scales of a block of all rows.
     #[inline(always)]
-    fn scales(&self, scales: &[u8], block: usize) -> __m512 {
+    fn scales(&self, scales: &[u8]) -> __m512 {
         if self.format.halves {
-            let halves = scales.as_chunks::<{ 2 * ROWS }>().0[block];
-            self.simd.avx512f._mm512_cvtph_ps(cast(halves))
+            self.simd.avx512f._mm512_cvtph_ps(cast(scales.as_chunks::<{ 2 * ROWS }>().0[0]))
         } else {
-            cast(scales.as_chunks::<{ 4 * ROWS }>().0[block])
+            cast(scales.as_chunks::<{ 4 * ROWS }>().0[0])
         }
     }
 }
 
-/// Levels of a piece by 16 columns. Missing planes are empty.
-struct Planes<'p, const BITS: usize> {
-    bytes: &'p [[u8; 4 * QUAD]],
-    nibbles: &'p [[u8; 2 * QUAD]],
-    pairs: &'p [[u8; QUAD]],
-    ones: &'p [[u8; QUAD / 2]],
+/// Parts of a chunk.
+struct Chunk<'r> {
+    scales: &'r [u8],
+    minimums: &'r [u8],
+    levels: &'r [u8],
 }
 
-impl<'p, const BITS: usize> Planes<'p, BITS> {
-    #[inline(always)]
-    fn of(piece: &Piece<'p>, units: usize) -> Self {
-        let [bytes, nibbles, pairs, ones] = piece.planes;
-        // With known lengths the compiler omits bounds checks.
-        let of = |bits: usize| if BITS & bits != 0 { units } else { 0 };
-        Self {
-            bytes: &bytes.as_chunks().0[..of(8)],
-            nibbles: &nibbles.as_chunks().0[..of(4)],
-            pairs: &pairs.as_chunks().0[..of(2)],
-            ones: &ones.as_chunks().0[..of(1)],
+/// Returns the levels of 16 columns, or their indices.
+#[inline(always)]
+fn levels<const BITS: usize>(simd: V4Vnni, bytes: &[u8]) -> [__m512i; 4] {
+    let f = simd.avx512f;
+    let bytes = &bytes[..unit_bytes(BITS)];
+    if BITS == 8 {
+        return cast(bytes.as_chunks::<{ 4 * QUAD }>().0[0]);
+    }
+    let (nibbles, bytes) = bytes.split_at(if BITS & 4 != 0 { 2 * QUAD } else { 0 });
+    let (pairs, ones) = bytes.split_at(if BITS & 2 != 0 { QUAD } else { 0 });
+    let mut result = [f._mm512_setzero_si512(); 4];
+    if BITS & 4 != 0 {
+        let two: [__m512i; 2] = cast(nibbles.as_chunks::<{ 2 * QUAD }>().0[0]);
+        let low = f._mm512_set1_epi32(0x0f0f_0f0f);
+        for (two, result) in two.into_iter().zip(result.as_chunks_mut::<2>().0) {
+            *result = [
+                f._mm512_and_si512(two, low),
+                f._mm512_and_si512(f._mm512_srli_epi32::<4>(two), low),
+            ];
         }
     }
-
-    /// Returns the levels of 16 columns, or their indices.
-    #[inline(always)]
-    fn unit(&self, simd: V4Vnni, unit: usize) -> [__m512i; 4] {
-        let f = simd.avx512f;
-        if BITS == 8 {
-            return cast(self.bytes[unit]);
+    if BITS & 2 != 0 {
+        let four = cast(pairs.as_chunks::<QUAD>().0[0]);
+        let (shifted, mask) = if BITS & 4 != 0 {
+            let shifted = [
+                f._mm512_slli_epi32::<4>(four),
+                f._mm512_slli_epi32::<2>(four),
+                four,
+                f._mm512_srli_epi32::<2>(four),
+            ];
+            (shifted, f._mm512_set1_epi32(0x3030_3030))
+        } else {
+            let shifted = [
+                four,
+                f._mm512_srli_epi32::<2>(four),
+                f._mm512_srli_epi32::<4>(four),
+                f._mm512_srli_epi32::<6>(four),
+            ];
+            (shifted, f._mm512_set1_epi32(0x0303_0303))
+        };
+        for (shifted, result) in shifted.into_iter().zip(&mut result) {
+            *result = f._mm512_or_si512(*result, f._mm512_and_si512(shifted, mask));
         }
-        let mut result = [f._mm512_setzero_si512(); 4];
-        if BITS & 4 != 0 {
-            let two: [__m512i; 2] = cast(self.nibbles[unit]);
-            let low = f._mm512_set1_epi32(0x0f0f_0f0f);
-            for (two, result) in two.into_iter().zip(result.as_chunks_mut::<2>().0) {
-                *result = [
-                    f._mm512_and_si512(two, low),
-                    f._mm512_and_si512(f._mm512_srli_epi32::<4>(two), low),
-                ];
-            }
-        }
-        if BITS & 2 != 0 {
-            let four = cast(self.pairs[unit]);
-            let (shifted, mask) = if BITS & 4 != 0 {
-                let shifted = [
-                    f._mm512_slli_epi32::<4>(four),
-                    f._mm512_slli_epi32::<2>(four),
-                    four,
-                    f._mm512_srli_epi32::<2>(four),
-                ];
-                (shifted, f._mm512_set1_epi32(0x3030_3030))
-            } else {
-                let shifted = [
-                    four,
-                    f._mm512_srli_epi32::<2>(four),
-                    f._mm512_srli_epi32::<4>(four),
-                    f._mm512_srli_epi32::<6>(four),
-                ];
-                (shifted, f._mm512_set1_epi32(0x0303_0303))
-            };
-            for (shifted, result) in shifted.into_iter().zip(&mut result) {
-                *result = f._mm512_or_si512(*result, f._mm512_and_si512(shifted, mask));
-            }
-        }
-        if BITS & 1 != 0 {
-            let masks: [u64; 4] = cast(self.ones[unit]);
-            let one = f._mm512_set1_epi32(0x0101_0101 << (BITS - 1));
-            for (mask, result) in masks.into_iter().zip(&mut result) {
-                *result = simd.avx512bw._mm512_mask_add_epi8(*result, mask, *result, one);
-            }
-        }
-        result
     }
+    if BITS & 1 != 0 {
+        let masks: [u64; 4] = cast(ones.as_chunks::<{ QUAD / 2 }>().0[0]);
+        let one = f._mm512_set1_epi32(0x0101_0101 << (BITS - 1));
+        for (mask, result) in masks.into_iter().zip(&mut result) {
+            *result = simd.avx512bw._mm512_mask_add_epi8(*result, mask, *result, one);
+        }
+    }
+    result
 }
