@@ -47,7 +47,7 @@ impl Draft {
                 "drafted tokens cannot be removed from the recurrent states of the target model";
             return Err(Error::request("draft-unusable", what, "omit --draft"));
         }
-        let model = load(source, options)?;
+        let model = load(source, options).map_err(|error| of_draft(error, &redact(source)))?;
         let source = redact(source);
         if let Some(fault) = fault(&model.executor) {
             let what = format!("{source} cannot draft tokens: it {fault}");
@@ -82,8 +82,24 @@ impl Draft {
             let help = format!("set --ctx-size to {trained} or less, or omit --draft");
             return Err(Error::request("context-full", what, help));
         }
-        let context = Context::new(self.model.executor.clone(), options)?;
+        let context = Context::new(self.model.executor.clone(), options)
+            .map_err(|error| of_draft(error, &self.source))?;
         Ok(DraftModel::new(context, &self.target, self.vocabulary))
+    }
+}
+
+/// Adds to a refused request that it concerns the draft model.
+fn of_draft(error: Error, source: &str) -> Error {
+    match error {
+        Error::Caller(mut finding) => {
+            finding.message = format!("draft model {source}: {}", finding.message).into();
+            finding.help = match &*finding.help {
+                "" => "omit --draft".into(),
+                help => format!("{help}, or omit --draft").into(),
+            };
+            Error::Caller(finding)
+        }
+        other => other,
     }
 }
 
@@ -140,4 +156,23 @@ fn difference(
     };
     added("BOS", draft.first_token(), target.first_token())
         .or_else(|| added("EOS", draft.last_token(), target.last_token()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_the_draft_model() {
+        let formatted = |help: &'static str| {
+            of_draft(Error::request("memory-budget", "2 MB are allowed", help), "a.gguf")
+                .to_string()
+        };
+        let expected = "draft model a.gguf: 2 MB are allowed";
+        let found = formatted("use a smaller context");
+        assert!(found.contains(expected), "{found}");
+        assert!(found.contains("use a smaller context, or omit --draft"), "{found}");
+        let found = formatted("");
+        assert!(found.contains(expected) && !found.contains(", or omit"), "{found}");
+    }
 }

@@ -18,8 +18,11 @@ use crate::value::Value;
 /// Minimum sum that weights are divided by: half the smallest normal FP16 number. Where all weights are 0, they stay 0.
 const MIN_SUM: f32 = 6.103_515_6e-5;
 
-/// Maximum number of tokens whose networks run at the same time.
+/// Maximum number of tokens whose networks all run at the same time.
 const FEW_TOKENS: usize = 4;
+
+/// Networks that run at the same time, if there are more tokens: their results are held until all are done.
+const NETWORKS_PER_THREAD: usize = 2;
 
 /// Rows of the tokens of an expert, with the weights of its output.
 type Assigned = Vec<(usize, f32)>;
@@ -41,9 +44,11 @@ impl Kernel for Moe {
         }
         let networks: Vec<(usize, Assigned)> =
             assigned.into_iter().enumerate().filter(|(_, tokens)| !tokens.is_empty()).collect();
-        // Products of few tokens are too short for all threads: each thread takes a network.
-        let together = match x.rows <= FEW_TOKENS && run.watch.observer.is_none() {
-            true => networks.len().max(1),
+        // Products of few tokens are too short for all threads, and threads wait for each other after each product: so
+        // each takes a network.
+        let together = match run.watch.observer.is_none() {
+            true if x.rows <= FEW_TOKENS => networks.len().max(1),
+            true => NETWORKS_PER_THREAD * rayon::current_num_threads(),
             false => 1,
         };
         // Networks with the same input share its quantized activations.

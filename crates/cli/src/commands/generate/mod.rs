@@ -534,8 +534,9 @@ fn report_speed(prompt_tokens: usize, answer: &Completion) {
         drafted => format!(", {} of {drafted} drafted tokens accepted", answer.accepted),
     };
     terminal::note(format!(
-        "prompt {prompt_tokens} tokens, {prompt:.1} tokens/s; answer {} tokens{}{drafted}",
-        answer.ids.len(),
+        "prompt {}, {prompt:.1} tokens/s; answer {}{}{drafted}",
+        listing::plural(prompt_tokens, "token"),
+        listing::plural(answer.ids.len(), "token"),
         speed.unwrap_or_default()
     ));
 }
