@@ -138,7 +138,10 @@ fn chats_begin_from_a_cache() {
             .unwrap();
         let messages = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{messages}");
-        let computed = messages.split("prompt ").filter_map(|part| part.split_once(" token"));
+        let computed = messages.split("prompt ").filter_map(|part| part.split_once(' '));
+        let computed = computed.filter(|(count, rest)| {
+            rest.starts_with(if *count == "1" { "token, " } else { "tokens, " })
+        });
         let computed: Vec<usize> = computed.filter_map(|(count, _)| count.parse().ok()).collect();
         (String::from_utf8(output.stdout).unwrap(), computed)
     };
