@@ -153,7 +153,7 @@ impl<'r> Piece<'r> {
         let levels = &x.levels[..DEPTH / 16];
         let sums = &x.sums.as_chunks::<2>().0.as_chunks::<T>().0[..8 / UNITS];
         let mut level_sums = [f._mm512_setzero_si512(); T];
-        let mut scale_sums = [f._mm512_setzero_si512(); T];
+        // Of minimums, or of scales, whose products with the level of 0 are subtracted.
         let mut minimum_sums = [f._mm512_setzero_si512(); T];
         for (pair, chunk) in self.chunks::<BITS, T>(2 * UNITS).enumerate().take(8 / UNITS) {
             let scales =
@@ -171,25 +171,20 @@ impl<'r> Piece<'r> {
                     level_sums[t] = f._mm512_add_epi32(level_sums[t], scaled);
                 }
             }
-            // Either sums are of minimums, or of scales, whose products with the level of 0 are subtracted.
+            let mut minimums = scales;
             if format.minimums {
-                let minimums = chunk.minimums.as_chunks::<32>().0[0];
-                let minimums = simd.avx512bw._mm512_cvtepu8_epi16(cast(minimums));
-                for t in 0..T {
-                    let sums = f._mm512_set1_epi32(cast(sums[pair][t]));
-                    minimum_sums[t] = simd.add_pairs(minimum_sums[t], minimums, sums);
-                }
-            } else {
-                for t in 0..T {
-                    let sums = f._mm512_set1_epi32(cast(sums[pair][t]));
-                    scale_sums[t] = simd.add_pairs(scale_sums[t], scales, sums);
-                }
+                let bytes = chunk.minimums.as_chunks::<32>().0[0];
+                minimums = simd.avx512bw._mm512_cvtepu8_epi16(cast(bytes));
+            }
+            for t in 0..T {
+                let sums = f._mm512_set1_epi32(cast(sums[pair][t]));
+                minimum_sums[t] = simd.add_pairs(minimum_sums[t], minimums, sums);
             }
         }
         if !format.minimums {
             let zero = f._mm512_set1_epi32(i32::from(format.zero));
             for t in 0..T {
-                let less = f._mm512_mullo_epi32(scale_sums[t], zero);
+                let less = f._mm512_mullo_epi32(minimum_sums[t], zero);
                 level_sums[t] = f._mm512_sub_epi32(level_sums[t], less);
             }
         }
