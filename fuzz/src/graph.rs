@@ -43,8 +43,13 @@ fn compute(model: &Model, graph: &Graph, how: Precision) -> bool {
     }
     let tokens = (0..9).map(|i| Token { id: i % 4, sequence: i as usize % 2, output: i != 3 });
     let batch = Batch { tokens: tokens.collect() };
-    let kinds = [OutputKind::Logits, OutputKind::Hidden, OutputKind::Classes];
-    let ran = kinds.map(|kind| context.run(&batch, kind, &()).is_ok());
+    let width = graph.main().0.token_features_width().unwrap_or(0).min(1 << 20);
+    let features = Value { rows: 9, width, data: vec![0.25; 9 * width] };
+    let kinds = [OutputKind::Logits, OutputKind::Hidden, OutputKind::Classes, OutputKind::Features];
+    let ran = kinds.map(|kind| context.run_kinds(&batch, Some(&features), &[kind], &()).is_ok());
+    let checkpoint = context.checkpoint(0);
+    let _ = context.run_kinds(&batch, Some(&features), &kinds[..1], &());
+    checkpoint.map(|checkpoint| context.rewind(0, &checkpoint));
     context.truncate(0, 1);
     ran.contains(&true)
 }
@@ -171,6 +176,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             key if key.contains("num_inputs") || key.contains("hyper_connection.count") => {
                 2u32.into()
             }
+            "target_layers" => gguf::Array::from(&[0u32, 1, 2][..]).into(),
             key if key.starts_with("hrm.") || key.contains("active_idx") => 1u32.into(),
             key if key.contains("freq_base") || key.contains("softcapping") => 100.0f32.into(),
             key if key.contains("magnitude") => 2.0f32.into(),
@@ -239,6 +245,8 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     let wanted = match name {
         // The second layer has an indexer.
         "deepseek4" => "blk.1.indexer",
+        // Drafts may use those of their target.
+        "eagle3" => "token_embd",
         "qwen4exp" => {
             tensors.extend(ngrams(&mut metadata));
             "blk.0.ple_"

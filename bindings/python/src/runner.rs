@@ -94,7 +94,10 @@ impl Runner {
         let draft = draft.map(|draft| draft.location()).transpose()?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default());
         let (tokenizer, draft) = match draft {
-            None => (tokenizer.ok(), None),
+            // MTP layers that cannot be used do not concern the text.
+            None => {
+                (tokenizer.ok(), Draft::mtp(&ExecutorOptions::default(), &running).ok().flatten())
+            }
             Some(draft) => run(py, &task, |_| {
                 let (tokenizer, options) = (tokenizer?, ExecutorOptions::default());
                 let draft = Draft::load(&draft, &options, &running, &tokenizer)?;
@@ -176,7 +179,8 @@ impl Runner {
             ContextOptions { tokens: context, cache_type: self.cache, ..ContextOptions::default() };
         let mut raised = None;
         let result = run(py, &self.task_options(), |progress| {
-            let mut context = Context::new(self.running.executor.clone(), options)?;
+            let executor = self.draft.as_ref().map_or(&self.running.executor, Draft::target);
+            let mut context = Context::new(executor.clone(), options)?;
             let mut read = |text: &str| {
                 let Some(callback) = &on_text else { return ControlFlow::Continue(()) };
                 // Acquire the GIL only for the callback.
@@ -196,7 +200,7 @@ impl Runner {
             let mut speculation =
                 Speculation::new(speculation::MAX_DRAFT).with(PromptLookup::default());
             if let Some(draft) = &self.draft {
-                speculation = speculation.with(draft.source(options)?);
+                speculation = draft.add_to(speculation, options)?;
             }
             let model = TextModel {
                 context: &mut context,

@@ -55,9 +55,20 @@ pub enum OutputKind {
     Pooled,
     /// Logits over the classes of a classifier, for each sequence.
     Classes,
+    /// Features for a draft model: hidden states of all tokens, or, of a draft model itself, of the tokens whose output is
+    /// requested.
+    Features,
 }
 
 impl Program {
+    /// Returns the number of features per token that it reads; `None` if it reads tokens only.
+    pub fn token_features_width(&self) -> Option<usize> {
+        self.ops.iter().find_map(|op| match op {
+            Op::TokenFeatures(features) => Some(features.width as usize),
+            _ => None,
+        })
+    }
+
     /// Returns the number of features per frame that it reads; `None` if it reads no frames.
     pub fn features_width(&self) -> Option<usize> {
         self.ops.iter().find_map(|op| match op {

@@ -1,15 +1,25 @@
 //! Draft models of speculative decoding.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use gguf_graph::{Attention, KvSource, Mask, Op, OutputKind};
+use gguf::{Finding, TensorType};
+use gguf_graph::{Attention, Graph, KvSource, Mask, Op, OutputKind};
+use gguf_models::{DraftFeatures, Purpose};
 use gguf_runtime::memory_estimate::trained_context;
-use gguf_runtime::speculation::DraftModel;
-use gguf_runtime::{Context, ContextOptions, Executor};
+use gguf_runtime::speculation::{DraftModel, FeatureDraft, Speculation};
+use gguf_runtime::{Context, ContextOptions, Executor, MemoryBudget};
+use gguf_store::Model;
 use gguf_tokenizer::{Tokenizer, TokenizerOptions};
 
-use crate::run::{ExecutorOptions, LoadedModel, load};
-use crate::{Error, redact};
+use crate::run::{ExecutorOptions, LoadedModel, load_model};
+use crate::{Error, open, redact};
+
+/// Error code of a model that cannot draft tokens.
+const UNUSABLE: &str = "draft-unusable";
+
+/// Architecture of EAGLE 3 models.
+const EAGLE3: &str = "eagle3";
 
 /// Maximum difference of the numbers of tokens, which may be padded differently. As in llama.cpp.
 const PADDING: usize = 128;
@@ -21,60 +31,94 @@ const FIRST_ID: usize = 5;
 const SAME_FAMILY: &str =
     "use a smaller model of the same family, with the same tokenizer, or omit --draft";
 
+/// Tensors that a draft model without a vocabulary of its own takes from its target model.
+const OF_TARGET: &[&str] = &["token_embd.weight", "output.weight"];
+
 /// A loaded model that can draft tokens for a target model.
 pub struct Draft {
-    model: LoadedModel,
+    executor: Arc<Executor>,
+    /// Context size in tokens that the draft model was trained with, if it limits that of the target model.
+    trained_context: Option<usize>,
     source: String,
     target: Arc<Executor>,
     /// Size of the vocabulary of the target model.
     vocabulary: usize,
+    /// For a draft model that reads features of the target model: ids of the target model, if those of the draft differ.
+    target_ids: Option<Vec<u32>>,
 }
 
 impl Draft {
-    /// Loads a draft model for a target model and its tokenizer.
+    /// Loads a draft model for a target model and its tokenizer: a smaller language model, an EAGLE 3 model, or a file
+    /// with the MTP layers of the target model.
     ///
     /// # Errors
-    /// As [`load`]; `draft-unusable` if tokens cannot be removed from the context of either model, or the draft model is
-    /// not causal; `vocabulary-differs` if a token has another text, or the models begin or end texts differently.
+    /// As [`load`](crate::run::load); `draft-unusable` if the draft model is not causal, has recurrent states, or was made for
+    /// another target model; `vocabulary-differs` if a token has another text,
+    /// or the models begin or end texts differently.
     pub fn load(
         source: &str,
         options: &ExecutorOptions,
         target: &LoadedModel,
         tokenizer: &Tokenizer,
     ) -> Result<Self, Error> {
-        if !target.executor.can_truncate() {
-            let what =
-                "drafted tokens cannot be removed from the recurrent states of the target model";
-            return Err(Error::request("draft-unusable", what, "omit --draft"));
-        }
-        let model = load(source, options).map_err(|error| of_draft(error, &redact(source)))?;
-        let source = redact(source);
-        if let Some(fault) = fault(&model.executor) {
-            let what = format!("{source} cannot draft tokens: it {fault}");
-            let help = "use a causal language model without recurrent states, or omit --draft";
-            return Err(Error::request("draft-unusable", what, help));
-        }
-        let own = Tokenizer::from_metadata(&model.metadata, TokenizerOptions::default())
-            .map_err(|error| error.in_file(source.as_ref()))?;
-        if let Some(difference) = difference(&target.metadata, tokenizer, &model.metadata, &own) {
-            let what = format!("the vocabulary of the draft model {source} differs: {difference}");
+        let name = redact(source);
+        let opened = open(source)?;
+        let files = opened.files().map(PathBuf::from).collect();
+        let model = opened.into_model();
+        let draft = if model.metadata().architecture() == Some(EAGLE3) {
+            eagle3(&model, &name, options, target)
+        } else if has_only_mtp(&model) {
+            mtp(&model, &name, options, target)
+        } else {
+            let loaded = load_model(&model, files, source, options);
+            loaded.and_then(|loaded| language_model(loaded, &name, target))
+        };
+        let draft = draft.map_err(|error| of_draft(error, &name))?;
+        let own = Tokenizer::from_metadata(model.metadata(), TokenizerOptions::default())
+            .map_err(|error| error.in_file(name.as_ref()))?;
+        let difference = difference(&target.metadata, tokenizer, model.metadata(), &own);
+        if let Some(difference) = difference {
+            let what = format!("the vocabulary of the draft model {name} differs: {difference}");
             return Err(Error::request("vocabulary-differs", what, SAME_FAMILY));
         }
-        let vocabulary = target.executor.vocabulary_len().unwrap_or(tokenizer.len());
-        Ok(Self { model, source, target: Arc::clone(&target.executor), vocabulary })
+        Ok(draft)
     }
 
-    /// Returns the context size in tokens that the draft model was trained with; `None` if it does not state it.
+    /// Returns the MTP layers of a model as its draft model; `None` if it has none that can draft for it.
+    ///
+    /// # Errors
+    /// If tensors of the MTP layers are missing or do not fit.
+    pub fn mtp(options: &ExecutorOptions, target: &LoadedModel) -> Result<Option<Self>, Error> {
+        if !has_mtp(&target.model) {
+            return Ok(None);
+        }
+        match mtp(&target.model, "MTP layers", options, target) {
+            Err(error) if error.code() == UNUSABLE => Ok(None),
+            draft => draft.map(Some),
+        }
+    }
+
+    /// Returns the context size in tokens that the draft model was trained with; `None` if it does not limit that of the
+    /// target model.
     pub fn trained_context(&self) -> Option<usize> {
-        usize::try_from(trained_context(&self.model.metadata)?).ok()
+        self.trained_context
     }
 
-    /// Returns a source of drafts with a context of the options.
+    /// Returns the executor for the context of the target model: it computes what the draft model reads.
+    pub fn target(&self) -> &Arc<Executor> {
+        &self.target
+    }
+
+    /// Adds a source of drafts with a context of the options.
     ///
     /// # Errors
     /// `context-full` if the draft model was trained with a shorter context; as [`Context::new`].
-    pub fn source(&self, options: ContextOptions) -> Result<DraftModel, Error> {
-        if let Some(trained) = self.trained_context().filter(|trained| options.tokens > *trained) {
+    pub fn add_to(
+        &self,
+        speculation: Speculation,
+        options: ContextOptions,
+    ) -> Result<Speculation, Error> {
+        if let Some(trained) = self.trained_context.filter(|trained| options.tokens > *trained) {
             let (source, tokens) = (&self.source, options.tokens);
             let what = format!(
                 "the draft model {source} was trained with a context of {trained} tokens; the context has {tokens}"
@@ -82,10 +126,180 @@ impl Draft {
             let help = format!("set --ctx-size to {trained} or less, or omit --draft");
             return Err(Error::request("context-full", what, help));
         }
-        let context = Context::new(self.model.executor.clone(), options)
+        let context = Context::new(self.executor.clone(), options)
             .map_err(|error| of_draft(error, &self.source))?;
-        Ok(DraftModel::new(context, &self.target, self.vocabulary))
+        let (target, vocabulary) = (&self.target, self.vocabulary);
+        Ok(match &self.target_ids {
+            None => speculation.with(DraftModel::new(context, target, vocabulary)),
+            Some(ids) => {
+                speculation.with(FeatureDraft::new(context, target, ids.clone(), vocabulary))
+            }
+        })
     }
+}
+
+/// Returns a language model as a draft model.
+fn language_model(model: LoadedModel, source: &str, target: &LoadedModel) -> Result<Draft, Error> {
+    if let Some(fault) = fault(&model.executor) {
+        let what = format!("it cannot draft tokens: it {fault}");
+        let help = "use a causal language model without recurrent states";
+        return Err(Error::request(UNUSABLE, what, help));
+    }
+    let trained = trained_context(&model.metadata);
+    Ok(Draft {
+        executor: model.executor,
+        trained_context: trained.and_then(|trained| usize::try_from(trained).ok()),
+        source: source.to_owned(),
+        target: target.executor.clone(),
+        vocabulary: vocabulary(target),
+        target_ids: None,
+    })
+}
+
+/// Returns an EAGLE 3 model as a draft model.
+fn eagle3(
+    model: &Model,
+    source: &str,
+    options: &ExecutorOptions,
+    target: &LoadedModel,
+) -> Result<Draft, Error> {
+    let layers = model.metadata().get(&format!("{EAGLE3}.target_layers"));
+    let layers = layers
+        .and_then(gguf::Value::as_array)
+        .and_then(|layers| layers.iter().map(|layer| layer.to_u64()).collect::<Option<Vec<_>>>());
+    let Some(layers) = layers else {
+        let what = "it does not name the layers of its target model (`target_layers`)";
+        return Err(Error::request(UNUSABLE, what, "convert it again"));
+    };
+    // Its own embedding and output come last, and replace those of the target model.
+    let shared = Executor::tensors(&target.model).filter(|info| OF_TARGET.contains(&&*info.name));
+    let tensors = shared.chain(Executor::tensors(model));
+    let graph = gguf_models::build_graph(model.metadata(), tensors)?;
+    let reads = graph.encoder().and_then(|(encoder, _)| encoder.features_width());
+    let own = model.index();
+    let missing = OF_TARGET.iter().copied().filter(|name| own.get(name).is_none());
+    let executor = executor(model, graph, options, target, &missing.collect::<Vec<_>>())?;
+    let features = DraftFeatures::LayerInputs(layers);
+    let (target_executor, width) = with_features(target, features)?;
+    if reads != Some(width) {
+        let reads = reads.unwrap_or(0);
+        let what = format!(
+            "it was made for another target model: it reads {reads} hidden states of a token, not {width}"
+        );
+        return Err(Error::request(UNUSABLE, what, "use the draft of this target model"));
+    }
+    let logits = executor.width(OutputKind::Logits).unwrap_or(0);
+    let target_ids = target_ids(model, logits, vocabulary(target))?;
+    Ok(feature_draft(executor, source, target_executor, vocabulary(target), target_ids))
+}
+
+/// Returns MTP layers, of the target model itself or in a file of their own, as a draft model.
+fn mtp(
+    model: &Model,
+    source: &str,
+    options: &ExecutorOptions,
+    target: &LoadedModel,
+) -> Result<Draft, Error> {
+    let tensors = Executor::tensors(&target.model).filter(|info| !info.name.starts_with("blk."));
+    let tensors = tensors.chain(Executor::tensors(model));
+    let graph = gguf_models::build_graph_for(&Purpose::Mtp, model.metadata(), tensors)?;
+    let reads = graph.main().0.token_features_width();
+    let names = graph.raw().weights.iter().map(|weight| weight.name.clone()).collect::<Vec<_>>();
+    let shared = names.iter().map(String::as_str).filter(|name| !name.starts_with("blk."));
+    let executor = executor(model, graph, options, target, &shared.collect::<Vec<_>>())?;
+    let (target_executor, width) = with_features(target, DraftFeatures::Mtp)?;
+    if reads != Some(width) {
+        let what = "its MTP layers were made for another target model";
+        return Err(Error::request(UNUSABLE, what, "use those of this target model"));
+    }
+    Ok(feature_draft(executor, source, target_executor, vocabulary(target), Vec::new()))
+}
+
+fn feature_draft(
+    executor: Arc<Executor>,
+    source: &str,
+    target: Arc<Executor>,
+    vocabulary: usize,
+    target_ids: Vec<u32>,
+) -> Draft {
+    let source = source.to_owned();
+    let target_ids = Some(target_ids);
+    Draft { executor, trained_context: None, source, target, vocabulary, target_ids }
+}
+
+/// Creates the executor of a draft model that shares tensors of these names with its target model.
+fn executor(
+    model: &Model,
+    graph: Graph,
+    options: &ExecutorOptions,
+    target: &LoadedModel,
+    shared: &[&str],
+) -> Result<Arc<Executor>, Error> {
+    let weights = model.tensors().iter().filter_map(|tensor| tensor.info.byte_len());
+    let memory = match options.memory_limit {
+        Some(limit) => MemoryBudget::new(limit),
+        None => MemoryBudget::for_weights(weights.fold(0, u64::saturating_add)),
+    };
+    let executor = Executor::draft(model, graph, memory, &target.executor, shared)?;
+    Ok(Arc::new(if options.no_repacking { executor.with_repacking(0) } else { executor }))
+}
+
+/// Returns the target model as one that computes features, and their number per token.
+fn with_features(
+    target: &LoadedModel,
+    features: DraftFeatures,
+) -> Result<(Arc<Executor>, usize), Error> {
+    let purpose = Purpose::Target(features);
+    let tensors = Executor::tensors(&target.model);
+    let graph = gguf_models::build_graph_for(&purpose, &target.metadata, tensors)
+        .map_err(|fault| Error::Caller(Box::new(fault)))?;
+    let executor = target.executor.with_graph(graph).map_err(|_| {
+        let what = "the target model runs by a stored graph, which has no features for drafts";
+        Error::request(UNUSABLE, what, "omit --draft, or use --graph built")
+    })?;
+    let width = executor.width(OutputKind::Features).unwrap_or(0);
+    Ok((Arc::new(executor), width))
+}
+
+/// Returns the size of the vocabulary of the target model.
+fn vocabulary(target: &LoadedModel) -> usize {
+    let tokens = target.executor.width(OutputKind::Logits);
+    tokens.or(target.executor.vocabulary_len()).unwrap_or(0)
+}
+
+/// Returns the ids of the target model that `d2t` lists for `len` ids of the draft model; none if the file does not have it.
+fn target_ids(model: &Model, len: usize, vocabulary: usize) -> Result<Vec<u32>, Error> {
+    let index = model.index();
+    let Some(tensor) = index.get("d2t") else { return Ok(Vec::new()) };
+    let info = &tensor.info;
+    let fault = |message: String| {
+        let help = "convert the draft model again";
+        Error::from(Finding::error("tensor-invalid", message).tensor("d2t").help(help))
+    };
+    if info.tensor_type != TensorType::I64 || info.shape.iter().product::<u64>() != len as u64 {
+        return Err(fault(format!("it is not a list of {len} numbers of type I64")));
+    }
+    let mut bytes = vec![0; 8 * len];
+    tensor.read_at(&mut bytes, 0)?;
+    let mut ids = Vec::with_capacity(len);
+    for number in bytes.as_chunks::<8>().0 {
+        let id = i64::from_le_bytes(*number);
+        let known = u32::try_from(id).ok().filter(|id| (*id as usize) < vocabulary);
+        ids.push(known.ok_or_else(|| {
+            fault(format!("it lists token {id}; the target model has {vocabulary} tokens"))
+        })?);
+    }
+    Ok(ids)
+}
+
+/// Whether a model has MTP layers.
+fn has_mtp(model: &Model) -> bool {
+    model.tensors().iter().any(|tensor| tensor.info.name.ends_with(".nextn.eh_proj.weight"))
+}
+
+/// Whether a model has MTP layers and no others.
+fn has_only_mtp(model: &Model) -> bool {
+    has_mtp(model) && !model.tensors().iter().any(|tensor| tensor.info.name.starts_with("blk.0."))
 }
 
 /// Adds to a refused request that it concerns the draft model.
@@ -99,7 +313,7 @@ fn of_draft(error: Error, source: &str) -> Error {
             };
             Error::Caller(finding)
         }
-        other => other,
+        other => other.in_file(source.as_ref()),
     }
 }
 

@@ -7,7 +7,7 @@ use gguf::Metadata;
 use gguf_graph::OutputKind;
 use gguf_models::token::TokenType;
 use gguf_runtime::speculation::Speculation;
-use gguf_runtime::{Batch, Context, Sampler, SamplingOptions};
+use gguf_runtime::{Batch, Checkpoint, Context, Sampler, SamplingOptions, Value};
 use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Decoder, Tokenizer};
 
@@ -37,7 +37,7 @@ pub struct TextModel<'m> {
     pub tokenizer: &'m Tokenizer,
     /// Metadata of the model.
     pub metadata: &'m Metadata,
-    /// Speculative decoding, which does not change the text; without effect if tokens cannot be removed from the context.
+    /// Speculative decoding, which does not change the text; without effect on models without states.
     pub speculation: Option<&'m mut Speculation>,
 }
 
@@ -98,13 +98,15 @@ pub fn generate(
     let started = Instant::now();
     progress.begin("prompt", prompt.len().saturating_sub(context.len(0)) as u64);
     let mut next = first_tokens(context, metadata, prompt, progress)?;
-    read_all_but_last_batch(context, &mut next, progress)?;
+    let has_states = !context.executor().graph().raw().states.is_empty();
+    let mut speculation = speculation.filter(|_| has_states);
+    let kinds = kinds(context, speculation.is_some());
+    read_all_but_last_batch(context, &mut next, &mut speculation, progress)?;
     let mut decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
     if options.completes && context.executor().graph().encoder().is_none() {
         decoder = decoder.continuing();
     }
     let mut writer = Writer::new(tokenizer, prompt, options, decoder, on_text);
-    let mut speculation = speculation.filter(|_| context.can_truncate());
     if let Some(speculation) = &mut speculation {
         speculation.begin(prompt);
     }
@@ -123,21 +125,27 @@ pub fn generate(
             _ => Vec::new(),
         };
         let before = context.len(0);
-        let len = before + next.len();
         let run_started = Instant::now();
-        let mut run = |draft: &[u32]| {
-            context.truncate(0, before);
-            context.run_finite(&batch(&next, draft), OutputKind::Logits, progress)
+        let checkpoint = context.checkpoint(0).filter(|_| !draft.is_empty());
+        let mut run = |draft: &[u32]| -> Result<Vec<Value>, Error> {
+            if let Some(checkpoint) = &checkpoint {
+                context.rewind(0, checkpoint);
+            }
+            let outputs = context.run_kinds(&batch(&next, draft), None, kinds, progress)?;
+            outputs.iter().try_for_each(Value::require_finite)?;
+            Ok(outputs)
         };
-        let logits = match run(&draft) {
+        let outputs = match run(&draft) {
             // NaN after a wrong token does not concern the text.
             Err(error) if !draft.is_empty() && error.code() == "weights-unusable" => {
                 draft.clear();
                 run(&draft)?
             }
-            logits => logits?,
+            outputs => outputs?,
         };
-        let run_time = run_started.elapsed();
+        let mut run_time = run_started.elapsed();
+        let logits = &outputs[0];
+        let given = std::mem::take(&mut next);
         let mut right = 0;
         for row in 0..logits.rows {
             let Some(id) = writer.sampler.sample(logits.row(row)) else {
@@ -161,9 +169,14 @@ pub fn generate(
             }
             right += 1;
         }
-        // Tokens that were drafted and are not in the text.
-        if !draft.is_empty() {
-            context.truncate(0, len + right);
+        let ids = [&given[..], &draft[..right]].concat();
+        let removal_started = Instant::now();
+        if right < draft.len() {
+            remove_wrong(context, checkpoint.as_ref(), &ids, progress)?;
+        }
+        run_time += removal_started.elapsed();
+        if let (Some(speculation), Some(features)) = (&mut speculation, outputs.get(1)) {
+            speculation.read(before, &ids, features, progress)?;
         }
         writer.completion.drafted += draft.len();
         writer.completion.accepted += right;
@@ -178,11 +191,36 @@ pub fn generate(
     Ok(writer.finish())
 }
 
+/// Returns the outputs that runs of the context compute: logits, and features if it has them for drafts.
+fn kinds(context: &Context, drafts: bool) -> &'static [OutputKind] {
+    let has_features = context.executor().graph().output(OutputKind::Features).is_some();
+    match drafts && has_features {
+        true => &[OutputKind::Logits, OutputKind::Features],
+        false => &[OutputKind::Logits],
+    }
+}
+
 /// Returns a batch of tokens of the first sequence, which requests the outputs of the last token and of the drafted ones.
 fn batch(next: &[u32], draft: &[u32]) -> Batch {
     let mut batch = Batch::last_output(next, 0);
     batch.tokens.extend(Batch::all_outputs(draft).tokens);
     batch
+}
+
+/// Removes drafted tokens that are not in the text, given the tokens after the checkpoint that are: recurrent states have to
+/// read these again.
+fn remove_wrong(
+    context: &mut Context,
+    checkpoint: Option<&Checkpoint>,
+    right: &[u32],
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let Some(checkpoint) = checkpoint else { return Ok(()) };
+    if context.truncate(0, checkpoint.tokens() + right.len()) {
+        return Ok(());
+    }
+    context.rewind(0, checkpoint);
+    context.run(&Batch::without_outputs(right, 0), OutputKind::Logits, progress).map(drop)
 }
 
 /// Turns sampled tokens into text, up to the end.
@@ -289,6 +327,7 @@ fn first_tokens(
 fn read_all_but_last_batch(
     context: &mut Context,
     tokens: &mut Vec<u32>,
+    speculation: &mut Option<&mut Speculation>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     // A prompt that does not fit is refused whole.
@@ -297,6 +336,11 @@ fn read_all_but_last_batch(
         return Ok(());
     }
     let first: Vec<u32> = tokens.drain(..tokens.len().saturating_sub(1) / batch * batch).collect();
+    if let Some(speculation) = speculation
+        && kinds(context, true).contains(&OutputKind::Features)
+    {
+        return read_with_features(context, &first, speculation, progress);
+    }
     read(context, &first, progress)
 }
 
@@ -308,6 +352,23 @@ pub(crate) fn read(
 ) -> Result<(), Error> {
     for tokens in tokens.chunks(context.batch_size().max(1)) {
         context.run(&Batch::without_outputs(tokens, 0), OutputKind::Logits, progress)?;
+        progress.step(tokens.len() as u64)?;
+    }
+    Ok(())
+}
+
+/// Runs tokens of the first sequence in batches, and passes their features to draft models.
+fn read_with_features(
+    context: &mut Context,
+    tokens: &[u32],
+    speculation: &mut Speculation,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    for tokens in tokens.chunks(context.batch_size().max(1)) {
+        let position = context.len(0);
+        let features =
+            context.run(&Batch::without_outputs(tokens, 0), OutputKind::Features, progress)?;
+        speculation.read(position, tokens, &features, progress)?;
         progress.step(tokens.len() as u64)?;
     }
     Ok(())

@@ -42,7 +42,7 @@ pub struct LoadedModel {
     pub metadata: Metadata,
     /// Files of the model, which no output may replace.
     pub files: Vec<PathBuf>,
-    model: Model,
+    pub(crate) model: Model,
     /// LoRA adapters with their scales.
     adapters: Vec<(Model, f32)>,
 }

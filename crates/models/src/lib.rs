@@ -28,7 +28,10 @@ pub mod schema;
 pub mod token;
 
 #[cfg(feature = "graph")]
-pub use graph::{GraphSource, build as build_graph, model_graph};
+pub use graph::{
+    DraftFeatures, GraphSource, Purpose, build as build_graph, build_for as build_graph_for,
+    model_graph,
+};
 
 mod afmoe;
 mod apertus;

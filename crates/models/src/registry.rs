@@ -85,7 +85,7 @@ rows! {
     "dots1": dots1::schema::SCHEMA, [dots1::convert::Dots1], dots1::graph::build;
     "dots3note": dots3note::schema::SCHEMA, [dots3note::convert::Dots3Note], dots3note::graph::build;
     "dream": dream::schema::SCHEMA, [dream::convert::Dream], qwen::graph::build;
-    "eagle3": eagle3::schema::SCHEMA, [eagle3::convert::Eagle3];
+    "eagle3": eagle3::schema::SCHEMA, [eagle3::convert::Eagle3], eagle3::graph::build;
     "ernie4_5": ernie4_5::schema::SCHEMA, [ernie4_5::convert::Ernie45], llama::graph::build;
     "ernie4_5-moe": ernie4_5_moe::schema::SCHEMA, [ernie4_5_moe::convert::Ernie45Moe], llama::graph::build;
     "eurobert": eurobert::schema::SCHEMA, [eurobert::convert::Eurobert], eurobert::graph::build;

@@ -18,7 +18,7 @@ use crate::observer::Observer;
 use crate::op::kernel;
 use crate::options::ContextOptions;
 use crate::run::{Inputs, Run};
-use crate::sequence::{Sequence, encoder_size};
+use crate::sequence::{Checkpoint, Sequence, encoder_size};
 use crate::value::Value;
 use crate::watch::Watch;
 
@@ -118,6 +118,19 @@ impl Context {
         true
     }
 
+    /// Returns a checkpoint of a sequence, to which [`Context::rewind`] returns: recurrent and convolution states are copied,
+    /// keys and values are not. `None` if there is no such sequence.
+    pub fn checkpoint(&self, sequence: usize) -> Option<Checkpoint> {
+        self.sequences.get(sequence).map(Sequence::checkpoint)
+    }
+
+    /// Removes the tokens of a sequence after its checkpoint. Returns false, and does nothing, if the sequence is shorter, or
+    /// has so many more tokens that layers with a sliding window do not have the window before the checkpoint
+    /// ([`Context::truncate`]).
+    pub fn rewind(&mut self, sequence: usize, checkpoint: &Checkpoint) -> bool {
+        self.sequences.get_mut(sequence).is_some_and(|sequence| sequence.rewind(checkpoint))
+    }
+
     /// Whether [`Context::truncate`] can remove tokens of the model.
     pub fn can_truncate(&self) -> bool {
         self.executor.can_truncate()
@@ -141,6 +154,22 @@ impl Context {
         rayon::scope(|_| self.run_watched(batch, kind, &Watch::new(progress)))
     }
 
+    /// Runs a batch for several outputs. `features` has a row for each token if the model reads features of tokens, and
+    /// is ignored otherwise.
+    ///
+    /// # Errors
+    /// `features-missing` if the model reads features of another width, or for another number of tokens; else as
+    /// [`Context::run`].
+    pub fn run_kinds(
+        &mut self,
+        batch: &Batch,
+        features: Option<&Value>,
+        kinds: &[OutputKind],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Value>, Error> {
+        rayon::scope(|_| self.run_outputs(batch, features, kinds, &Watch::new(progress)))
+    }
+
     /// Runs a batch whose output is used or written. NaN or infinity in it is an error.
     ///
     /// # Errors
@@ -152,15 +181,8 @@ impl Context {
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
         let output = self.run(batch, kind, progress)?;
-        match output.unusable_row() {
-            None => Ok(output),
-            Some(row) => {
-                let number = output.row(row).iter().find(|x| x.is_nan() || **x == f32::INFINITY);
-                let number = if number.is_some_and(|x| x.is_nan()) { "NaN" } else { "infinity" };
-                let what = format!("the output contains {number}, first in row {row}");
-                Err(Error::weights("output", what))
-            }
-        }
+        output.require_finite()?;
+        Ok(output)
     }
 
     /// Runs a batch with an observer.
@@ -205,7 +227,7 @@ impl Context {
         self.accept(batch, false)?;
         let mut watch = Watch::new(progress);
         watch.observer = observer;
-        let inputs = Inputs::Tokens(&batch.tokens);
+        let inputs = Inputs::Tokens { tokens: &batch.tokens, features: &[] };
         let interpreter = Interpreter {
             executor: &executor,
             sequences: &mut self.sequences,
@@ -230,25 +252,54 @@ impl Context {
         kind: OutputKind,
         watch: &Watch<'_>,
     ) -> Result<Value, Error> {
+        let mut outputs = self.run_outputs(batch, None, &[kind], watch)?;
+        Ok(outputs.pop().unwrap_or_default())
+    }
+
+    fn run_outputs(
+        &mut self,
+        batch: &Batch,
+        features: Option<&Value>,
+        kinds: &[OutputKind],
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Value>, Error> {
         let executor = self.executor.clone();
-        let Some((value, shape)) = executor.graph().output(kind) else {
-            return Err(no_result(kind));
-        };
+        let graph = executor.graph();
+        let outputs = kinds.iter().map(|kind| graph.output(*kind).ok_or_else(|| no_result(*kind)));
+        let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
         self.accept(batch, false)?;
-        let width = shape.width as usize;
-        let mut all = Value { rows: 0, width, data: Vec::new() };
-        let rows = output_rows(batch, shape.rows);
-        let _output = executor.memory().reserve(
-            (rows as u64).saturating_mul(shape.width.into()).saturating_mul(4),
-            || format!("the outputs of {rows} tokens"),
+        let (program, _) = graph.main();
+        let features_width = program.token_features_width();
+        let features = match features_width {
+            None => &[],
+            Some(width) => token_features(batch, features, width)?,
+        };
+        let values: Vec<_> = outputs.iter().map(|(value, _)| *value).collect();
+        let sizes: Vec<_> = outputs
+            .iter()
+            .map(|(_, shape)| (output_rows(batch, shape.rows), shape.width as usize))
+            .collect();
+        let elements =
+            sizes.iter().map(|(rows, width)| (*rows as u64).saturating_mul(*width as u64));
+        let _outputs = executor.memory().reserve(
+            elements.fold(0, u64::saturating_add).saturating_mul(4),
+            || {
+                format!(
+                    "the outputs of {} tokens",
+                    sizes.iter().map(|size| size.0).max().unwrap_or(0)
+                )
+            },
             "request fewer outputs",
         )?;
-        let is_whole = needs_whole_batch(executor.graph().main().0, value);
-        let has_states = !executor.graph().raw().states.is_empty();
-        let step = if is_whole { batch.tokens.len() } else { self.options.batch };
-        for tokens in batch.tokens.chunks(step.max(1)) {
-            let inputs = Inputs::Tokens(tokens);
-            let program = executor.graph().main();
+        let empty =
+            |(_, width): &(usize, usize)| Value { rows: 0, width: *width, data: Vec::new() };
+        let mut all: Vec<_> = sizes.iter().map(empty).collect();
+        let is_whole = values.iter().any(|value| needs_whole_batch(program, *value));
+        let has_states = !graph.raw().states.is_empty();
+        let step = if is_whole { batch.tokens.len() } else { self.options.batch }.max(1);
+        for (number, tokens) in batch.tokens.chunks(step).enumerate() {
+            let row_len = features_width.unwrap_or(0);
+            let features = &features[number * step * row_len..][..tokens.len() * row_len];
             let interpreter = Interpreter {
                 executor: &executor,
                 sequences: &mut self.sequences,
@@ -257,21 +308,13 @@ impl Context {
                 values: &mut self.values,
                 watch,
             };
-            let values = interpreter.run(program, &[value], inputs)?;
+            let found =
+                interpreter.run(graph.main(), &values, Inputs::Tokens { tokens, features })?;
             if has_states {
                 tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
             }
-            for value in values {
-                if all.rows == 0 {
-                    all = value;
-                    // Exactly the memory that was reserved: doubling would take more.
-                    let more = (rows * width).saturating_sub(all.data.len());
-                    let bytes = 4 * (rows * width) as u64;
-                    all.data.try_reserve_exact(more).map_err(|_| out_of_memory(bytes))?;
-                } else {
-                    all.rows += value.rows;
-                    all.data.extend(value.data);
-                }
+            for ((all, found), (rows, width)) in all.iter_mut().zip(found).zip(&sizes) {
+                append(all, found, rows * width)?;
             }
         }
         Ok(all)
@@ -345,7 +388,8 @@ impl Context {
         self.accept(&Batch::for_sequence(ids, sequence), true)?;
         // The encoder runs for one sequence, which is the first one there.
         let tokens = Batch::all_outputs(ids).tokens;
-        self.run_encoder(sequence, None, Inputs::Tokens(&tokens), &Watch::new(progress))
+        let inputs = Inputs::Tokens { tokens: &tokens, features: &[] };
+        self.run_encoder(sequence, None, inputs, &Watch::new(progress))
     }
 
     /// Runs the encoder on frames of a width, or on tokens.
@@ -372,7 +416,10 @@ impl Context {
             let help = "pass the features that the model was trained on";
             return Err(Error::request("features-missing", what, help));
         }
-        self.clear(sequence);
+        // The tokens of the sequence attended to another output of the encoder.
+        if program.0.ops.iter().any(|op| !op.states().is_empty()) {
+            self.clear(sequence);
+        }
         let cache_type = self.options.cache_type;
         let size = encoder_size(executor.graph(), cache_type, |rows| inputs.rows(rows) as u64);
         let size = size.saturating_mul(self.sequences.len() as u64);
@@ -428,6 +475,36 @@ impl Context {
 
 /// How to need less memory for caches and states.
 const SMALLER_CONTEXT: &str = "make the context shorter or the cache type smaller";
+
+/// Returns the features of the tokens of a batch, row by row.
+fn token_features<'v>(
+    batch: &Batch,
+    features: Option<&'v Value>,
+    width: usize,
+) -> Result<&'v [f32], Error> {
+    let rows = batch.tokens.len();
+    match features {
+        Some(features) if (features.rows, features.width) == (rows, width) => Ok(&features.data),
+        _ => {
+            let what = format!("the model reads {width} features of each of {rows} tokens");
+            let help = "run it as the draft of its target model";
+            Err(Error::request("features-missing", what, help))
+        }
+    }
+}
+
+/// Appends the output of a part of a batch to that of the parts before, which will have `len` elements in the end.
+fn append(all: &mut Value, part: Value, len: usize) -> Result<(), Error> {
+    if all.rows > 0 {
+        all.rows += part.rows;
+        all.data.extend(part.data);
+        return Ok(());
+    }
+    *all = part;
+    // Exactly the memory that was reserved: doubling would take more.
+    let more = len.saturating_sub(all.data.len());
+    all.data.try_reserve_exact(more).map_err(|_| out_of_memory(4 * len as u64))
+}
 
 /// Returns the number of rows of the output of a batch.
 fn output_rows(batch: &Batch, rows: RowDim) -> usize {

@@ -12,7 +12,7 @@ use crate::lora::Adapters;
 use crate::matmul::Precision;
 use crate::memory_budget::MemoryBudget;
 use crate::repack::RepackBudget;
-use crate::weights::Weights;
+use crate::weights::{Shared, Weights};
 
 /// A graph and its weights. It is immutable: any number of contexts may share it, and a clone shares all weights.
 #[derive(Clone)]
@@ -50,8 +50,35 @@ impl Executor {
         precision: Precision,
         memory: MemoryBudget,
     ) -> Result<Self, Error> {
+        Self::bind(model, graph, precision, memory, None)
+    }
+
+    /// Binds the weights of a draft model, of which the tensors named in `shared` are those of its target model where that
+    /// has them: they take no memory.
+    ///
+    /// # Errors
+    /// As [`Executor::new`].
+    pub fn draft(
+        model: &Model,
+        graph: Graph,
+        memory: MemoryBudget,
+        target: &Self,
+        shared: &[&str],
+    ) -> Result<Self, Error> {
+        let shared = Shared { graph: &target.graph, weights: &target.weights, names: shared };
+        let bound = Self::bind(model, graph, Precision::Fast, memory, Some(shared))?;
+        bound.with_instructions(target.instructions)
+    }
+
+    fn bind(
+        model: &Model,
+        graph: Graph,
+        precision: Precision,
+        memory: MemoryBudget,
+        shared: Option<Shared<'_>>,
+    ) -> Result<Self, Error> {
         let memory = Arc::new(memory);
-        let weights = Weights::bind(&graph, model, &memory)?;
+        let weights = Weights::bind(&graph, model, &memory, shared)?;
         let (graph, adapters) = (Arc::new(graph), Arc::default());
         let instructions = InstructionSet::best();
         let simd = instructions.require()?;
@@ -110,6 +137,18 @@ impl Executor {
     pub fn with_tensor(&self, name: &str, ty: TensorType, bytes: Vec<u8>) -> Result<Self, Error> {
         let weights = self.weights.with_tensor(&self.graph, name, ty, bytes)?;
         Ok(Self { weights, ..self.clone() })
+    }
+
+    /// Returns the executor with another graph of the same weights, for example one that computes more outputs.
+    ///
+    /// # Errors
+    /// `request-invalid` if the graph reads other weights.
+    pub fn with_graph(&self, graph: Graph) -> Result<Self, Error> {
+        if graph.raw().weights != self.graph.raw().weights {
+            let help = "pass a graph of the same model";
+            return Err(Error::request("request-invalid", "the graph has other weights", help));
+        }
+        Ok(Self { graph: Arc::new(graph), ..self.clone() })
     }
 
     /// Returns the precision of matrix multiplications.

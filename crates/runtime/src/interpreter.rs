@@ -70,7 +70,12 @@ impl Interpreter<'_> {
     ) -> Result<Vec<Value>, Error> {
         let all = 0..program.0.ops.len();
         let mut values = self.run_range(program, requested, all, LiveValues::new(), inputs)?;
-        Ok(requested.iter().map(|id| values.remove(id).unwrap_or_default()).collect())
+        let mut take = |(number, id): (usize, &ValueId)| {
+            let is_taken_again = requested[number + 1..].contains(id);
+            let value = if is_taken_again { values.get(id).cloned() } else { values.remove(id) };
+            value.unwrap_or_default()
+        };
+        Ok(requested.iter().enumerate().map(&mut take).collect())
     }
 
     /// Runs some operations, given the values computed before them. Returns the values that later ones read.

@@ -90,5 +90,6 @@ pub use observer::Observer;
 pub use options::ContextOptions;
 pub use sampler::{Sampler, SamplingOptions};
 pub use saved_state::StateArray;
+pub use sequence::Checkpoint;
 pub use softmax::log_sum_exp;
 pub use value::Value;

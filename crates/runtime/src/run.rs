@@ -15,7 +15,11 @@ use crate::watch::Watch;
 /// Inputs of a program.
 #[derive(Clone, Copy)]
 pub(crate) enum Inputs<'r> {
-    Tokens(&'r [Token]),
+    Tokens {
+        tokens: &'r [Token],
+        /// Features of the tokens, row by row; empty if the program does not read any.
+        features: &'r [f32],
+    },
     Features(&'r Value),
 }
 
@@ -23,7 +27,7 @@ impl Inputs<'_> {
     /// Returns the number of rows of values of tokens or frames; 0 for other rows.
     pub fn rows(self, rows: RowDim) -> usize {
         match (rows, self) {
-            (RowDim::Tokens, Inputs::Tokens(tokens)) => tokens.len(),
+            (RowDim::Tokens, Inputs::Tokens { tokens, .. }) => tokens.len(),
             (RowDim::Frames { stride }, Inputs::Features(features)) => {
                 features.rows.div_ceil(stride as usize)
             }
@@ -62,7 +66,7 @@ impl<'r> Run<'r> {
         let mut positions = Vec::new();
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut outputs = Vec::new();
-        if let Inputs::Tokens(tokens) = inputs {
+        if let Inputs::Tokens { tokens, .. } = inputs {
             let mut places: HashMap<usize, usize> = HashMap::new();
             for (row, token) in tokens.iter().enumerate() {
                 let place = *places.entry(token.sequence).or_insert_with(|| {
@@ -85,7 +89,7 @@ impl<'r> Run<'r> {
     /// Returns the tokens; none in an encoder of features.
     pub fn tokens(&self) -> &'r [Token] {
         match self.inputs {
-            Inputs::Tokens(tokens) => tokens,
+            Inputs::Tokens { tokens, .. } => tokens,
             Inputs::Features(_) => &[],
         }
     }
@@ -93,7 +97,7 @@ impl<'r> Run<'r> {
     /// Returns the sequences of a value with their rows. All frames belong to one sequence.
     pub fn groups_of(&self, value: &Value) -> Cow<'_, [(usize, Vec<usize>)]> {
         match self.inputs {
-            Inputs::Tokens(_) => Cow::Borrowed(&self.groups),
+            Inputs::Tokens { .. } => Cow::Borrowed(&self.groups),
             Inputs::Features(_) => Cow::Owned(vec![(0, (0..value.rows).collect())]),
         }
     }

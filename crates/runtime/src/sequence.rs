@@ -27,11 +27,25 @@ pub(crate) enum SequenceState {
     Floats(Vec<f32>),
 }
 
+/// Length of a sequence, and copies of its states that are not KV caches: keys and values can be removed, but recurrent
+/// states do not return to what they were.
+pub struct Checkpoint {
+    len: usize,
+    states: Vec<Option<SequenceState>>,
+}
+
 /// A sequence of tokens: its length and its states.
 #[derive(Clone)]
 pub(crate) struct Sequence {
     pub len: usize,
     states: Vec<SequenceState>,
+}
+
+impl Checkpoint {
+    /// Returns the number of tokens of the sequence.
+    pub fn tokens(&self) -> usize {
+        self.len
+    }
 }
 
 impl Sequence {
@@ -173,15 +187,43 @@ impl Sequence {
         self.len = 0;
     }
 
+    /// Returns what [`Sequence::rewind`] needs to return to this length.
+    pub fn checkpoint(&self) -> Checkpoint {
+        let copy = |state: &SequenceState| match state {
+            SequenceState::Kv { .. } => None,
+            SequenceState::Tokens(_) | SequenceState::Floats(_) => Some(state.clone()),
+        };
+        Checkpoint { len: self.len, states: self.states.iter().map(copy).collect() }
+    }
+
+    /// Returns to a checkpoint of the sequence. Returns false, and does nothing, if it is shorter, or KV caches do not have the
+    /// rows of the window before the checkpoint.
+    pub fn rewind(&mut self, checkpoint: &Checkpoint) -> bool {
+        if self.len < checkpoint.len || !self.truncate_caches(checkpoint.len) {
+            return false;
+        }
+        for (state, saved) in self.states.iter_mut().zip(&checkpoint.states) {
+            if let Some(saved) = saved {
+                state.clone_from(saved);
+            }
+        }
+        true
+    }
+
     /// Removes the tokens from position `len` on. Returns false, and does nothing, if a state is not a KV cache, or does not
     /// have the rows of the window before that position.
     pub fn truncate(&mut self, len: usize) -> bool {
+        let is_cache = |state: &SequenceState| matches!(state, SequenceState::Kv { .. });
+        self.states.iter().all(is_cache) && self.truncate_caches(len)
+    }
+
+    /// Removes the keys and values from position `len` on. Other states remain.
+    fn truncate_caches(&mut self, len: usize) -> bool {
         let can_truncate = |state: &SequenceState| match state {
-            SequenceState::Kv { is_encoder: true, .. } => true,
-            SequenceState::Kv { keys, values, block, .. } => {
+            SequenceState::Kv { keys, values, block, is_encoder: false } => {
                 [keys, values].iter().all(|cache| cache.can_truncate(len / block))
             }
-            SequenceState::Tokens(_) | SequenceState::Floats(_) => false,
+            _ => true,
         };
         if !self.states.iter().all(can_truncate) {
             return false;

@@ -1,5 +1,7 @@
 //! Values: matrices of floats.
 
+use gguf::Error;
+
 /// A matrix of floats, stored row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Value {
@@ -29,11 +31,16 @@ impl Value {
         Self { rows, width, data: memory }
     }
 
-    /// Returns the first row that contains NaN or positive infinity. Negative infinity is the logit of an impossible
-    /// token.
-    pub fn unusable_row(&self) -> Option<usize> {
+    /// Checks an output that is used or written. Negative infinity is the logit of an impossible token.
+    ///
+    /// # Errors
+    /// `weights-unusable` with the first row that contains NaN or positive infinity.
+    pub fn require_finite(&self) -> Result<(), Error> {
         let is_unusable = |x: &f32| x.is_nan() || *x == f32::INFINITY;
-        self.data.iter().position(is_unusable)?.checked_div(self.width)
+        let Some(place) = self.data.iter().position(is_unusable) else { return Ok(()) };
+        let number = if self.data[place].is_nan() { "NaN" } else { "infinity" };
+        let row = place.checked_div(self.width).unwrap_or(0);
+        Err(Error::weights("output", format!("the output contains {number}, first in row {row}")))
     }
 
     /// Returns the transpose.

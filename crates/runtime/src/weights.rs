@@ -19,17 +19,52 @@ pub(crate) struct Weight {
     floats: Vec<f32>,
 }
 
+impl Weight {
+    /// Whether the weight is there in the forms that a graph needs.
+    fn has_forms(&self, matrix: bool, floats: bool) -> bool {
+        (!matrix || self.matrix.is_some()) && (!floats || !self.floats.is_empty())
+    }
+}
+
+/// Weights of an executor that another one uses too.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'w> {
+    pub graph: &'w Graph,
+    pub weights: &'w Weights,
+    /// Names of the tensors.
+    pub names: &'w [&'w str],
+}
+
+impl<'w> Shared<'w> {
+    /// Returns a weight that is shared, of the same shape.
+    fn weight(self, declared: &gguf_graph::Weight) -> Option<&'w Arc<Weight>> {
+        if !self.names.contains(&&*declared.name) {
+            return None;
+        }
+        let all = self.graph.raw().weights.iter().zip(&self.weights.0);
+        let is_same = |other: &gguf_graph::Weight| {
+            other.name == declared.name && trimmed(&other.shape) == trimmed(&declared.shape)
+        };
+        all.into_iter().find(|(other, _)| is_same(other)).map(|(_, weight)| weight)
+    }
+}
+
 /// Weights of a graph.
 #[derive(Clone)]
 pub(crate) struct Weights(Vec<Arc<Weight>>);
 
 impl Weights {
-    /// Binds the weights to the tensors of a model.
+    /// Binds the weights to the tensors of a model. Those named in `shared` are taken from another executor.
     ///
     /// # Errors
     /// `tensor-missing`, `tensor-shape`, `tensor-type-unknown`, `memory-budget` if copies exceed the budget, and errors
     /// of reading.
-    pub fn bind(graph: &Graph, model: &Model, memory: &MemoryBudget) -> Result<Self, Error> {
+    pub fn bind(
+        graph: &Graph,
+        model: &Model,
+        memory: &MemoryBudget,
+        shared: Option<Shared<'_>>,
+    ) -> Result<Self, Error> {
         let index = model.index();
         let reserve = |tensor: &ModelTensor, bytes: u64| match memory.take(bytes) {
             true => Ok(()),
@@ -38,6 +73,11 @@ impl Weights {
         let (matrices, others) = usage(graph);
         let bind = |(id, weight): (u32, &gguf_graph::Weight)| {
             let error = |finding: Finding| Error::from(finding.tensor(weight.name.as_str()));
+            let (is_matrix, has_floats) = (matrices.contains(&id), others.contains(&id));
+            let found = shared.and_then(|shared| shared.weight(weight));
+            if let Some(found) = found.filter(|found| found.has_forms(is_matrix, has_floats)) {
+                return Ok(found.clone());
+            }
             let Some(tensor) = index.get(&*weight.name) else {
                 return Err(error(
                     Finding::error(
@@ -60,8 +100,7 @@ impl Weights {
                 reserve(tensor, tensor.info.byte_len().unwrap_or(u64::MAX))?;
             }
             let matrix = Matrix::new(tensor)?;
-            let is_matrix = matrices.contains(&id);
-            if is_matrix && !others.contains(&id) {
+            if is_matrix && !has_floats {
                 return Ok(Arc::new(Weight { matrix: Some(matrix), floats: Vec::new() }));
             }
             reserve(tensor, 4 * matrix.rows as u64 * matrix.row_len as u64)?;

@@ -120,6 +120,7 @@ macro_rules! operations {
 
 operations! {
     Features: features,
+    TokenFeatures: token_features,
     Embedding: embedding,
     NgramEmbedding: ngram_embedding,
     TokenConstant: token_constant,

@@ -7,11 +7,12 @@ use gguf_graph::{
     SoftCap, ValueId,
 };
 
+use crate::blocks::drafts::{draft_features, mtp_draft};
 use crate::blocks::{
     Attend, Heads, Routing, WindowPattern, attention, experts, feed_forward, pooled, rope, window,
     window_rope,
 };
-use crate::graph::{Builder, Norm};
+use crate::graph::{Builder, Norm, Purpose};
 use crate::schema::key;
 
 /// Differences between transformers. The tensors tell which projections, biases and norms a layer has.
@@ -56,6 +57,8 @@ pub(crate) struct Decoder {
     pub routing: Routing,
     /// Whether the model has logits; embedding models do not.
     pub has_logits: bool,
+    /// Whether MTP layers read hidden states before the final norm.
+    pub mtp_before_norm: bool,
     /// Range of token ids that are never generated: the first, and one past the last.
     pub suppressed_tokens: Option<(u32, u32)>,
 }
@@ -70,13 +73,18 @@ pub(crate) type AttentionBuilder =
 
 /// Adds a whole model: embedding, layers, output.
 pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<(), Finding> {
-    let mut x = embedding(builder, decoder)?;
+    if *builder.purpose == Purpose::Mtp {
+        return mtp_draft(builder, decoder);
+    }
+    let mut inputs = vec![embedding(builder, decoder)?];
     for layer in 0..layers(builder)? {
         builder.set_layer("blk.", Some(layer));
-        x = (decoder.layer)(builder, x, layer, decoder)?;
+        let x = (decoder.layer)(builder, inputs[layer as usize], layer, decoder)?;
+        inputs.push(x);
     }
     builder.set_layer("", None);
-    finish(builder, x, decoder)
+    draft_features(builder, &inputs, decoder)?;
+    finish(builder, inputs[inputs.len() - 1], decoder)
 }
 
 /// Adds the input of the first layer.
@@ -313,6 +321,16 @@ pub(crate) fn add_outputs(
         return Ok(());
     }
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
+    add_logits(builder, hidden, name, decoder)
+}
+
+/// Adds the logits of normed hidden states, by the matrix of this name.
+pub(crate) fn add_logits(
+    builder: &mut Builder<'_>,
+    hidden: ValueId,
+    name: &str,
+    decoder: &Decoder,
+) -> Result<(), Finding> {
     let mut logits = builder.matmul(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
     if let Some(cap) =
@@ -410,6 +428,7 @@ impl Decoder {
                 soft_cap: None,
             },
             has_logits: true,
+            mtp_before_norm: false,
             suppressed_tokens: None,
         }
     }

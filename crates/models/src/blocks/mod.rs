@@ -3,6 +3,7 @@
 mod attention;
 mod cross_attention;
 mod decoder;
+mod drafts;
 mod ffn;
 mod gated_delta_net;
 mod hyper_connections;

@@ -5,8 +5,10 @@
 //! normalized hidden state, so that the QKV projections have twice the input width; two norms stand
 //! before attention (`attn_norm`, `attn_norm_2`). RoPE in interleaved layout (rows are permuted on
 //! conversion), RMS norms, SwiGLU FFN. `d2t` lists the target ids of a reduced draft vocabulary.
-//! There is no graph. Source: class `LlamaForCausalLMEagle3`.
+//! Source: class `LlamaForCausalLMEagle3`.
 
 #[cfg(feature = "convert")]
 pub(crate) mod convert;
+#[cfg(feature = "graph")]
+pub(crate) mod graph;
 pub(crate) mod schema;

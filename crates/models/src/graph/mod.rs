@@ -1,5 +1,6 @@
 //! Builds the computation graph of a model from its metadata and tensors.
 
+mod purpose;
 mod source;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use gguf_graph::{
 use crate::schema::{HyperParameters, key};
 use crate::{ollama, registry};
 
+pub use purpose::{DraftFeatures, Purpose};
 pub use source::{GraphSource, model_graph};
 
 /// Builds the computation graph of a model, with all sizes resolved.
@@ -22,6 +24,18 @@ pub use source::{GraphSource, model_graph};
 /// `key-value` for a hyper-parameter; `tensor-missing` for a tensor; `graph-invalid` if the shape of a
 /// tensor does not match the hyper-parameters.
 pub fn build<'t>(
+    metadata: &Metadata,
+    tensors: impl IntoIterator<Item = &'t TensorInfo>,
+) -> Result<Graph, Finding> {
+    build_for(&Purpose::Model, metadata, tensors)
+}
+
+/// Builds the computation graph of a model for a purpose.
+///
+/// # Errors
+/// `draft-unusable` if the model has no MTP layer, or its architecture has no features for draft models; else as [`build`].
+pub fn build_for<'t>(
+    purpose: &Purpose,
     metadata: &Metadata,
     tensors: impl IntoIterator<Item = &'t TensorInfo>,
 ) -> Result<Graph, Finding> {
@@ -43,8 +57,10 @@ pub fn build<'t>(
     };
     let graph = RawGraph { architecture: name.to_owned(), ..RawGraph::default() };
     let index = HashMap::new();
-    let mut builder = Builder { hparams, metadata, tensors, graph, index, prefix: String::new() };
+    let prefix = String::new();
+    let mut builder = Builder { hparams, metadata, tensors, purpose, graph, index, prefix };
     build_graph(&mut builder)?;
+    purpose.check(name, &builder.graph.main)?;
     Graph::new(builder.graph, Limits::default())
 }
 
@@ -52,6 +68,8 @@ pub fn build<'t>(
 pub(crate) struct Builder<'m> {
     /// Hyper-parameters of the model.
     pub hparams: HyperParameters<'m>,
+    /// What the graph is built for.
+    pub purpose: &'m Purpose,
     metadata: &'m Metadata,
     tensors: HashMap<&'m str, &'m TensorInfo>,
     graph: RawGraph,

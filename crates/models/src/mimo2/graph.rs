@@ -17,6 +17,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
+    decoder.mtp_before_norm = true;
     decoder.routing.gating = Gating::Sigmoid;
     blocks::decoder(builder, &decoder)
 }

@@ -16,6 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     }
     decoder.window_rope =
         decoder.window_rope.map(|rope| RopeParameters { freq_factors: FreqFactors::None, ..rope });
+    decoder.mtp_before_norm = true;
     decoder.routing.gating = Gating::Sigmoid;
     decoder.routing.normalize = false;
     blocks::decoder(builder, &decoder)

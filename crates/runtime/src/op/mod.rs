@@ -48,6 +48,7 @@ macro_rules! kernels {
 
 kernels! {
     Features: features,
+    TokenFeatures: token_features,
     Embedding: embedding,
     NgramEmbedding: ngram_embedding,
     TokenConstant: token_constant,

@@ -8,7 +8,6 @@ use super::{DraftSource, DraftToken};
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::executor::Executor;
-use crate::softmax::log_sum_exp;
 
 /// Drafts the most likely tokens of a model with the vocabulary of the target model.
 pub struct DraftModel {
@@ -73,14 +72,6 @@ impl DraftSource for DraftModel {
         }
         let logits = self.logits(&all, progress)?;
         let logits = &logits[..logits.len().min(self.vocabulary)];
-        let (greatest, log) = log_sum_exp(logits);
-        if !(greatest.is_finite() && log.is_finite()) {
-            return Err(Error::weights(
-                "output",
-                "the logits of the draft model contain NaN or infinity",
-            ));
-        }
-        let id = logits.iter().position(|logit| *logit == greatest).unwrap_or(0) as u32;
-        Ok(Some(DraftToken { id, confidence: (-log).exp() }))
+        DraftToken::most_likely(logits).map(Some)
     }
 }

@@ -10,6 +10,7 @@
 
 mod acceptance;
 mod draft_model;
+mod feature_draft;
 mod prompt_lookup;
 mod run_costs;
 
@@ -18,10 +19,13 @@ use std::time::{Duration, Instant};
 use gguf::Error;
 use gguf_store::Progress;
 
+use crate::softmax::log_sum_exp;
+use crate::value::Value;
 use acceptance::Acceptance;
 use run_costs::RunCosts;
 
 pub use draft_model::DraftModel;
+pub use feature_draft::FeatureDraft;
 pub use prompt_lookup::PromptLookup;
 
 /// Default of the maximum number of drafted tokens.
@@ -45,6 +49,21 @@ pub trait DraftSource {
         draft: &[u32],
         progress: &dyn Progress,
     ) -> Result<Option<DraftToken>, Error>;
+
+    /// Reads the features that the target model computed for tokens of the text from `position` on, a row for each of
+    /// `ids`. What it read for this position and later ones before is obsolete.
+    ///
+    /// # Errors
+    /// As [`DraftSource::next`].
+    fn read(
+        &mut self,
+        _position: usize,
+        _ids: &[u32],
+        _features: &Value,
+        _progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// A drafted token.
@@ -54,6 +73,22 @@ pub struct DraftToken {
     pub id: u32,
     /// Probability, as the source estimates it, that the token is right.
     pub confidence: f64,
+}
+
+impl DraftToken {
+    /// Returns the most likely token of these logits, with its place among them as id.
+    ///
+    /// # Errors
+    /// `weights-unusable` if the logits contain NaN or infinity.
+    fn most_likely(logits: &[f32]) -> Result<Self, Error> {
+        let (greatest, log) = log_sum_exp(logits);
+        if !(greatest.is_finite() && log.is_finite()) {
+            let what = "the logits of the draft model contain NaN or infinity";
+            return Err(Error::weights("output", what));
+        }
+        let id = logits.iter().position(|logit| *logit == greatest).unwrap_or(0) as u32;
+        Ok(Self { id, confidence: (-log).exp() })
+    }
 }
 
 /// Drafts tokens of a text from one or more sources, as many as make generation fastest, which may be none.
@@ -212,6 +247,30 @@ impl Speculation {
             let more = self.costs.run(len_after) - self.costs.run(len);
             tokens * self.costs.seconds_per_token() > seconds + more
         })
+    }
+
+    /// Passes the features that the target model computed for tokens of the text to the sources that read them.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn read(
+        &mut self,
+        position: usize,
+        ids: &[u32],
+        features: &Value,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        for source in self.sources.iter_mut().filter(|source| source.is_asked) {
+            match source.source.read(position, ids, features, progress) {
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(fault) => {
+                    source.is_asked = false;
+                    self.faults.push(fault);
+                }
+                Ok(()) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Reports that a run checked the draft in a time, and that the first `accepted` drafted tokens were right.

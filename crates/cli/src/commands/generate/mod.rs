@@ -176,13 +176,16 @@ pub(super) struct GenerationArgs {
 #[command(next_help_heading = "Speculative decoding")]
 #[group(skip)]
 struct SpeculationArgs {
-    /// Draft model: a smaller model with the same vocabulary drafts tokens where prompt lookup finds none, and the model
-    /// checks several in one run. The text is the same.
+    /// Draft model: a smaller model with the same vocabulary, or an EAGLE 3 model, drafts tokens where prompt lookup finds
+    /// none, and the model checks several in one run. The text is the same.
     #[arg(long, value_name = "MODEL", alias = "model-draft", alias = "spec-draft-model")]
     draft: Option<String>,
     /// Do not draft the tokens that followed the same tokens before (prompt lookup).
     #[arg(long)]
     no_lookup: bool,
+    /// Do not draft by the layers for multi-token prediction (MTP) of the model.
+    #[arg(long, hide_short_help = true)]
+    no_mtp: bool,
     /// Maximum number of drafted tokens; 0 disables drafts. Drafts are as long as measured acceptance and speed make
     /// worthwhile.
     #[arg(
@@ -305,15 +308,18 @@ impl<'a> Session<'a> {
     fn open(source: &str, args: &'a GenerationArgs) -> Result<Self, Failure> {
         let running = args.run.open(source, args.precision)?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
-        let draft = match &args.speculation.draft {
+        let options =
+            ExecutorOptions { adapters: Vec::new(), ..args.run.options(PrecisionArg::Fast) };
+        let SpeculationArgs { draft, no_mtp, .. } = &args.speculation;
+        let draft = match draft {
             Some(draft) => {
-                let options = ExecutorOptions {
-                    adapters: Vec::new(),
-                    ..args.run.options(PrecisionArg::Fast)
-                };
                 Some(Draft::load(&downloads::local(draft)?, &options, &running, &tokenizer)?)
             }
-            None => None,
+            None if *no_mtp => None,
+            None => Draft::mtp(&options, &running).unwrap_or_else(|fault| {
+                terminal::warning(format!("the MTP layers are not used for drafts: {fault}"));
+                None
+            }),
         };
         let generation = args.sampling.generation(args.predict);
         Ok(Self { running, tokenizer, draft, generation, args })
@@ -335,7 +341,7 @@ impl<'a> Session<'a> {
         if let Some(draft) = &self.draft {
             let cache_type = self.args.run.cache_type(PrecisionArg::Fast);
             let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
-            speculation = speculation.with(draft.source(options)?);
+            speculation = draft.add_to(speculation, options)?;
         }
         Ok((draft_max > 0 && (!no_lookup || self.draft.is_some())).then_some(speculation))
     }
@@ -344,7 +350,8 @@ impl<'a> Session<'a> {
         warn_if_too_long(&self.running.metadata, tokens);
         let cache_type = self.args.run.cache_type(self.args.precision);
         let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
-        Ok(Context::new(self.running.executor.clone(), options)?)
+        let executor = self.draft.as_ref().map_or(&self.running.executor, Draft::target);
+        Ok(Context::new(executor.clone(), options)?)
     }
 }
 

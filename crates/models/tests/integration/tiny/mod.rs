@@ -37,6 +37,7 @@ fn value(key: &str) -> Value {
         "hyper_connection.sinkhorn_iterations" => 3u32.into(),
         "attention.compress_ratios" => Array::from(&[0u32, 4, 8, 4][..]).into(),
         "expert_weights_norm" => true.into(),
+        "target_layers" => Array::from(&[0u32, 1, 2][..]).into(),
         "hyper_connection.low_rank" => 6u32.into(),
         key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
         key if key.ends_with("_softcapping") => 30.0f32.into(),

@@ -1,0 +1,218 @@
+//! Drafts from hidden states of the target model: EAGLE 3, and layers for multi-token prediction (MTP).
+//!
+//! The draft model has a row for each token but the first. Row `j` reads the features of token `j` and the id of token
+//! `j + 1`, and predicts token `j + 2`. The features are those of the target model, and behind the text, where the target
+//! model has computed none, those that the draft model returned for the row before.
+
+use gguf::Error;
+use gguf_graph::OutputKind;
+use gguf_store::Progress;
+
+use super::{DraftSource, DraftToken};
+use crate::batch::Batch;
+use crate::context::Context;
+use crate::executor::Executor;
+use crate::value::Value;
+
+/// Drafts the most likely tokens of a model that reads features of the target model.
+pub struct FeatureDraft {
+    context: Context,
+    /// Id in the vocabulary of the target model for each of the draft model; empty if they are equal.
+    target_ids: Vec<u32>,
+    /// Size of the vocabulary of the target model.
+    vocabulary: usize,
+    expected_cost: f64,
+    /// Position in the text of the first row.
+    start: usize,
+    /// Number of rows in the context that were computed from features of the target model.
+    rows: usize,
+    /// Ids of the tokens after these rows, and their features, which are not computed yet.
+    pending_ids: Vec<u32>,
+    pending: Value,
+    /// Outputs of the last of these rows, then of the rows of drafted tokens.
+    outputs: Vec<RowOutput>,
+    /// Drafted tokens whose rows are in the context too.
+    drafted: Vec<u32>,
+}
+
+/// Output of a row.
+struct RowOutput {
+    features: Vec<f32>,
+    token: Option<DraftToken>,
+}
+
+impl FeatureDraft {
+    /// Returns a draft model, given an empty context from which tokens can be removed, whose model computes logits and
+    /// features. `target_ids` has the id in the vocabulary of the target model for each of the draft model; it is empty if
+    /// they are equal. `vocabulary` is the size of the vocabulary of the target model: further tokens are not drafted. Until
+    /// times are measured, a token takes a share of the time of one of the target model, which is that of the bytes of
+    /// their weights.
+    pub fn new(
+        context: Context,
+        target: &Executor,
+        target_ids: Vec<u32>,
+        vocabulary: usize,
+    ) -> Self {
+        let [own, target] = [context.executor(), target].map(|model| model.matrix_bytes() as f64);
+        Self {
+            context,
+            target_ids,
+            vocabulary,
+            expected_cost: own / target.max(1.0),
+            start: 0,
+            rows: 0,
+            pending_ids: Vec::new(),
+            pending: Value::default(),
+            outputs: Vec::new(),
+            drafted: Vec::new(),
+        }
+    }
+
+    /// Forgets all rows; the next one is that of a position.
+    fn restart(&mut self, position: usize) {
+        self.context.clear(0);
+        (self.start, self.rows) = (position, 0);
+        self.pending_ids.clear();
+        self.pending = Value::default();
+        self.outputs.clear();
+        self.drafted.clear();
+    }
+
+    /// Forgets the features of a position and later ones.
+    fn forget_from(&mut self, position: usize) {
+        let kept = position.saturating_sub(self.start);
+        let end = self.rows + self.pending.rows;
+        if position < self.start || kept > end || !self.context.truncate(0, kept.min(self.rows)) {
+            return self.restart(position);
+        }
+        if kept < end {
+            self.outputs.clear();
+        }
+        self.outputs.truncate(1);
+        self.drafted.clear();
+        let pending = kept.saturating_sub(self.rows);
+        self.rows = kept.min(self.rows);
+        self.pending_ids.truncate(pending);
+        self.pending.data.truncate(pending * self.pending.width);
+        self.pending.rows = pending;
+    }
+
+    /// Computes rows of the pending features, given the token after each. The last one's output is kept.
+    fn compute_pending(&mut self, next: &[u32], progress: &dyn Progress) -> Result<(), Error> {
+        let (rows, width) = (next.len(), self.pending.width);
+        let rest = self.pending.data.split_off(rows * width);
+        let data = std::mem::replace(&mut self.pending.data, rest);
+        self.pending.rows -= rows;
+        self.pending_ids.drain(..rows);
+        let mut features = Value { rows, width, data };
+        if self.context.executor().graph().encoder().is_some() {
+            features = self.context.encode(0, &features, progress)?;
+        }
+        self.outputs.clear();
+        self.compute(next, &features, progress)?;
+        self.rows += rows;
+        Ok(())
+    }
+
+    /// Computes rows, and adds the output of the last one.
+    fn compute(
+        &mut self,
+        ids: &[u32],
+        features: &Value,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let kinds = [OutputKind::Logits, OutputKind::Features];
+        let batch = Batch::last_output(ids, 0);
+        let found = self.context.run_kinds(&batch, Some(features), &kinds, progress)?;
+        let [logits, features] = &found[..] else { return Ok(()) };
+        let logits = match self.target_ids.is_empty() {
+            true => &logits.row(0)[..logits.width.min(self.vocabulary)],
+            false => logits.row(0),
+        };
+        let mut token = DraftToken::most_likely(logits)?;
+        if let Some(id) = self.target_ids.get(token.id as usize) {
+            token.id = *id;
+        }
+        let token = Some(token).filter(|token| (token.id as usize) < self.vocabulary);
+        self.outputs.push(RowOutput { features: features.row(0).to_vec(), token });
+        Ok(())
+    }
+
+    /// Returns the most likely token after the text and its draft; `None` if the features of the text are missing.
+    fn token(
+        &mut self,
+        text: &[u32],
+        draft: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Option<DraftToken>, Error> {
+        if self.start + self.rows + self.pending.rows + 1 != text.len() {
+            return Ok(None);
+        }
+        let common = self.drafted.iter().zip(draft).take_while(|(a, b)| a == b).count();
+        if self.pending.rows > 0 {
+            self.context.truncate(0, self.rows);
+            self.drafted.clear();
+            self.compute_pending(&text[self.start + self.rows + 1..], progress)?;
+        } else {
+            self.context.truncate(0, self.rows + common);
+            self.drafted.truncate(common);
+            self.outputs.truncate(common + 1);
+        }
+        for id in draft.iter().skip(self.drafted.len()) {
+            let Some(last) = self.outputs.last() else { return Ok(None) };
+            let width = last.features.len();
+            let features = Value { rows: 1, width, data: last.features.clone() };
+            self.compute(&[*id], &features, progress)?;
+            self.drafted.push(*id);
+        }
+        Ok(self.outputs.last().and_then(|last| last.token))
+    }
+}
+
+impl DraftSource for FeatureDraft {
+    fn expected_cost(&self) -> f64 {
+        self.expected_cost
+    }
+
+    fn next(
+        &mut self,
+        text: &[u32],
+        draft: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Option<DraftToken>, Error> {
+        let room = self.context.len(0) + self.context.room(0);
+        let known = self.context.executor().vocabulary_len().unwrap_or(0);
+        let is_known = |ids: &[u32]| ids.iter().all(|id| (*id as usize) < known);
+        if self.start + room < text.len() + draft.len() || !is_known(text) || !is_known(draft) {
+            return Ok(None);
+        }
+        let token = self.token(text, draft, progress);
+        if token.is_err() {
+            self.restart(0);
+        }
+        token
+    }
+
+    fn read(
+        &mut self,
+        position: usize,
+        ids: &[u32],
+        features: &Value,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        self.forget_from(position);
+        let rows = ids.len().min(features.rows);
+        self.pending_ids.extend(&ids[..rows]);
+        self.pending.width = features.width;
+        self.pending.rows += rows;
+        self.pending.data.extend(&features.data[..rows * features.width]);
+        // So many features take memory; the token after the last one is not known yet.
+        if self.pending.rows > self.context.batch_size()
+            && self.context.room(0) >= self.pending.rows
+        {
+            let next = self.pending_ids[1..].to_vec();
+            self.compute_pending(&next, progress)?;
+        }
+        Ok(())
+    }
+}
