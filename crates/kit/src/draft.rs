@@ -177,7 +177,7 @@ fn eagle3(
     let graph = gguf_models::build_graph(model.metadata(), tensors)?;
     let reads = graph.encoder().and_then(|(encoder, _)| encoder.features_width());
     let own = model.index();
-    let missing = OF_TARGET.iter().copied().filter(|name| own.get(name).is_none());
+    let missing = OF_TARGET.iter().copied().filter(|name| !own.contains_key(name));
     let executor = executor(model, graph, options, target, &missing.collect::<Vec<_>>())?;
     let features = DraftFeatures::LayerInputs(layers);
     let (target_executor, width) = with_features(target, features)?;
