@@ -31,6 +31,9 @@ const FIRST_ID: usize = 5;
 const SAME_FAMILY: &str =
     "use a smaller model of the same family, with the same tokenizer, or omit --draft";
 
+/// Number of drafted tokens after which the weights of a draft model are repacked.
+const REPACK_AFTER: usize = 48;
+
 /// Tensors that a draft model without a vocabulary of its own takes from its target model.
 const OF_TARGET: &[&str] = &["token_embd.weight", "output.weight"];
 
@@ -146,8 +149,10 @@ fn language_model(model: LoadedModel, source: &str, target: &LoadedModel) -> Res
         return Err(Error::request(UNUSABLE, what, help));
     }
     let trained = trained_context(&model.metadata);
+    // A draft that ends soon should not wait for it.
+    let executor = Executor::clone(&model.executor).with_repacking_after(REPACK_AFTER);
     Ok(Draft {
-        executor: model.executor,
+        executor: Arc::new(executor),
         trained_context: trained.and_then(|trained| usize::try_from(trained).ok()),
         source: source.to_owned(),
         target: target.executor.clone(),
@@ -241,7 +246,8 @@ fn executor(
         None => MemoryBudget::for_weights(weights.fold(0, u64::saturating_add)),
     };
     let executor = Executor::draft(model, graph, memory, &target.executor, shared)?;
-    Ok(Arc::new(if options.no_repacking { executor.with_repacking(0) } else { executor }))
+    let executor = if options.no_repacking { executor.with_repacking(0) } else { executor };
+    Ok(Arc::new(executor.with_repacking_after(REPACK_AFTER)))
 }
 
 /// Returns the target model as one that computes features, and their number per token.
@@ -273,11 +279,11 @@ fn target_ids(model: &Model, len: usize, vocabulary: usize) -> Result<Vec<u32>, 
     let Some(tensor) = index.get("d2t") else { return Ok(Vec::new()) };
     let info = &tensor.info;
     let fault = |message: String| {
-        let help = "convert the draft model again";
-        Error::from(Finding::error("tensor-invalid", message).tensor("d2t").help(help))
+        let finding = Finding::error(UNUSABLE, format!("`d2t`, its list of target ids, {message}"));
+        Error::Caller(Box::new(finding.help("convert the draft model again")))
     };
     if info.tensor_type != TensorType::I64 || info.shape.iter().product::<u64>() != len as u64 {
-        return Err(fault(format!("it is not a list of {len} numbers of type I64")));
+        return Err(fault(format!("has not {len} numbers of type I64")));
     }
     let mut bytes = vec![0; 8 * len];
     tensor.read_at(&mut bytes, 0)?;
@@ -286,7 +292,7 @@ fn target_ids(model: &Model, len: usize, vocabulary: usize) -> Result<Vec<u32>, 
         let id = i64::from_le_bytes(*number);
         let known = u32::try_from(id).ok().filter(|id| (*id as usize) < vocabulary);
         ids.push(known.ok_or_else(|| {
-            fault(format!("it lists token {id}; the target model has {vocabulary} tokens"))
+            fault(format!("names token {id}; the target model has {vocabulary} tokens"))
         })?);
     }
     Ok(ids)

@@ -114,6 +114,13 @@ impl Executor {
         Self { repack_budget, ..self }
     }
 
+    /// Returns the executor with another number of products with one to four tokens after which a matrix is repacked; the
+    /// default is 4.
+    pub fn with_repacking_after(self, products: usize) -> Self {
+        let repack_budget = Arc::new(self.repack_budget.after(products));
+        Self { repack_budget, ..self }
+    }
+
     /// Returns the bytes of repacked weights.
     pub fn repacked_bytes(&self) -> u64 {
         self.repack_budget.used()

@@ -22,6 +22,8 @@ use crate::system_memory;
 pub(crate) struct RepackBudget {
     left: AtomicU64,
     used: AtomicU64,
+    /// Number of products with few tokens per matrix before a tensor is repacked.
+    uses_before: usize,
     /// Budget of all memory, which repacked weights take from, too.
     memory: Arc<MemoryBudget>,
 }
@@ -35,7 +37,15 @@ impl RepackBudget {
 
     /// Returns a budget of a number of bytes, which are part of the memory of a model.
     pub fn within(limit: u64, memory: Arc<MemoryBudget>) -> Self {
-        Self { left: AtomicU64::new(limit), used: AtomicU64::new(0), memory }
+        let (left, used) = (AtomicU64::new(limit), AtomicU64::new(0));
+        Self { left, used, uses_before: USES_BEFORE, memory }
+    }
+
+    /// Returns what is left of the budget, with another number of products with few tokens per matrix before a tensor is
+    /// repacked.
+    pub fn after(&self, uses_before: usize) -> Self {
+        let left = self.left.load(Ordering::Relaxed);
+        Self { uses_before, ..Self::within(left, self.memory.clone()) }
     }
 
     /// Returns a budget of half of the available memory; of all of `memory` if the system does not tell it.
@@ -69,8 +79,7 @@ pub(crate) const ROWS: usize = 16;
 #[cfg(target_arch = "x86_64")]
 pub(crate) const DEPTH: usize = 256;
 
-/// Number of products with few tokens per matrix before a tensor is repacked: a single short run does not wait for it.
-#[cfg(target_arch = "x86_64")]
+/// Default of the number of products before a tensor is repacked: a single short run does not wait for it.
 const USES_BEFORE: usize = 4;
 
 /// Format of repacked weights.
@@ -222,7 +231,7 @@ impl LazyRepack {
         // The thread whose use reaches the count packs, and no other waits for it: a thread that waits in a pool
         // may take work of others that wait too.
         if self.packed.get().is_none()
-            && self.uses.fetch_add(1, Ordering::Relaxed) as usize == USES_BEFORE * matrices
+            && self.uses.fetch_add(1, Ordering::Relaxed) as usize == budget.uses_before * matrices
             && budget.reserve(bytes)
             && let Some(packed) = pack()
         {

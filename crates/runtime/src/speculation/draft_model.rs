@@ -9,11 +9,18 @@ use crate::batch::Batch;
 use crate::context::Context;
 use crate::executor::Executor;
 
+/// Number of the last tokens that the first drafts depend on.
+const RECENT: usize = 48;
+
 /// Drafts the most likely tokens of a model with the vocabulary of the target model.
 pub struct DraftModel {
     context: Context,
+    /// Position in the text of the first token in the context.
+    start: usize,
     /// Tokens in the context.
     ids: Vec<u32>,
+    /// Tokens drafted since it began to read at this position.
+    drafted: usize,
     /// Size of the vocabulary of the target model.
     vocabulary: usize,
     /// Expected time of a token, as a share of that of the target model.
@@ -26,12 +33,34 @@ impl DraftModel {
     /// the target model, which is that of the bytes of their weights.
     pub fn new(context: Context, target: &Executor, vocabulary: usize) -> Self {
         let [own, target] = [context.executor(), target].map(|model| model.matrix_bytes() as f64);
-        Self { context, ids: Vec::new(), vocabulary, expected_cost: own / target.max(1.0) }
+        let expected_cost = own / target.max(1.0);
+        Self { context, start: 0, ids: Vec::new(), drafted: 0, vocabulary, expected_cost }
+    }
+
+    /// Returns the number of tokens in the context that a text has at their places.
+    fn common(&self, text: &[u32]) -> usize {
+        let rest = text.get(self.start..).unwrap_or_default();
+        self.ids.iter().zip(rest).take_while(|(a, b)| a == b).count()
+    }
+
+    /// Chooses where the context begins in a text. A draft that may not help reads the last tokens only, and the whole text
+    /// once it has drafted half as many as it left out.
+    fn choose_start(&mut self, text: &[u32]) {
+        let has_common = self.common(text) > 0;
+        let start = match text.len() - self.start.min(text.len()) - self.common(text) {
+            _ if has_common && self.start > 0 && self.drafted >= self.start / 2 => 0,
+            unread if has_common && unread <= RECENT => return,
+            _ => text.len().saturating_sub(RECENT),
+        };
+        self.context.clear(0);
+        self.ids.clear();
+        (self.start, self.drafted) = (start, 0);
     }
 
     /// Returns the logits after the text and its draft.
     fn logits(&mut self, all: &[u32], progress: &dyn Progress) -> Result<Vec<f32>, Error> {
-        let common = self.ids.iter().zip(all).take_while(|(a, b)| a == b).count();
+        let common = self.common(all);
+        let all = &all[self.start..];
         // The last token is computed again where it has been: only its logits are missing.
         let mut common = common.min(all.len() - 1);
         if !self.context.truncate(0, common) {
@@ -58,20 +87,30 @@ impl DraftSource for DraftModel {
         self.expected_cost
     }
 
+    fn unread(&self, text: &[u32]) -> usize {
+        (text.len() - self.start.min(text.len()) - self.common(text)).min(RECENT)
+    }
+
     fn next(
         &mut self,
         text: &[u32],
         draft: &[u32],
         progress: &dyn Progress,
     ) -> Result<Option<DraftToken>, Error> {
+        if draft.is_empty() {
+            self.choose_start(text);
+        }
         let all = [text, draft].concat();
-        let room = self.context.len(0) + self.context.room(0);
+        let room = self.start + self.context.len(0) + self.context.room(0);
         let known = self.context.executor().vocabulary_len().unwrap_or(0);
-        if all.is_empty() || all.len() > room || all.iter().any(|id| *id as usize >= known) {
+        if all.len() <= self.start || all.len() > room || all.iter().any(|id| *id as usize >= known)
+        {
             return Ok(None);
         }
         let logits = self.logits(&all, progress)?;
         let logits = &logits[..logits.len().min(self.vocabulary)];
-        DraftToken::most_likely(logits).map(Some)
+        let token = DraftToken::most_likely(logits)?;
+        self.drafted += 1;
+        Ok(Some(token))
     }
 }

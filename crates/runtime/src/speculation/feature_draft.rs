@@ -174,6 +174,10 @@ impl DraftSource for FeatureDraft {
         self.expected_cost
     }
 
+    fn unread(&self, _: &[u32]) -> usize {
+        self.pending.rows
+    }
+
     fn next(
         &mut self,
         text: &[u32],

@@ -39,6 +39,11 @@ pub trait DraftSource {
         0.0
     }
 
+    /// Returns how many tokens of `text` the source would read first if it were asked now.
+    fn unread(&self, _text: &[u32]) -> usize {
+        0
+    }
+
     /// Returns the token that most likely follows `text` and the drafted tokens; `None` if the source does not know one.
     ///
     /// # Errors
@@ -100,6 +105,8 @@ pub struct Speculation {
     draft: Vec<(usize, f64)>,
     draft_time: Duration,
     costs: RunCosts,
+    /// Seconds of all runs and drafts.
+    seconds: f64,
     faults: Vec<Error>,
 }
 
@@ -112,8 +119,8 @@ struct Source {
     tokens: usize,
     /// Average time of a token in seconds; 0 before it is measured.
     seconds: f64,
-    /// Length of the text that the source has seen.
-    seen: usize,
+    /// Seconds that its tokens saved, less those that they took.
+    balance: f64,
 }
 
 /// Tokens of a source before their time is measured: the first runs of a draft model repack weights, and take longer.
@@ -128,6 +135,10 @@ const WEIGHT: f64 = 0.3;
 /// Share of the time of a run below which a token of a source costs nothing.
 const NOTHING: f64 = 0.01;
 
+/// Time that a source may lose: so many runs without drafts, and a share of the time of all runs.
+const LOST_RUNS: f64 = 3.0;
+const LOST_SHARE: f64 = 0.01;
+
 impl Speculation {
     /// Returns a speculation without sources, with drafts of at most `max` tokens.
     pub fn new(max: usize) -> Self {
@@ -138,6 +149,7 @@ impl Speculation {
             draft: Vec::new(),
             draft_time: Duration::ZERO,
             costs: RunCosts::new(max),
+            seconds: 0.0,
             faults: Vec::new(),
         }
     }
@@ -150,7 +162,7 @@ impl Speculation {
             acceptance: Acceptance::default(),
             tokens: 0,
             seconds: 0.0,
-            seen: 0,
+            balance: 0.0,
         });
         self
     }
@@ -198,7 +210,9 @@ impl Speculation {
             let is_free = source.cost(&self.costs) < NOTHING * self.costs.run(0);
             let tries =
                 expects_gain || is_free || draft.is_empty() && source.acceptance.is_tried_again();
-            if !source.is_asked || !tries {
+            let is_affordable = is_free || self.is_affordable(number);
+            let source = &mut self.sources[number];
+            if !source.is_asked || !tries || !is_affordable {
                 continue;
             }
             let token = match source.token(&self.text, draft, progress) {
@@ -221,6 +235,15 @@ impl Speculation {
             self.sources[number].acceptance.forget(token.confidence);
         }
         Ok(None)
+    }
+
+    /// Whether a source may be asked although it may not help: it has saved enough time, or lost little.
+    fn is_affordable(&self, number: usize) -> bool {
+        let source = &self.sources[number];
+        let reading = source.source.unread(&self.text) as f64 / READ_AT_ONCE as f64;
+        let cost = source.cost(&self.costs) * (1.0 + reading);
+        let may_lose = LOST_RUNS * self.costs.run(0) + LOST_SHARE * self.seconds;
+        source.balance - cost >= -may_lose
     }
 
     /// Whether some number of tokens after the first `len` pays, given the probability `reach` that these are right. The
@@ -278,7 +301,13 @@ impl Speculation {
         for (number, (source, confidence)) in self.draft.iter().enumerate().take(accepted + 1) {
             self.sources[*source].acceptance.record(*confidence, number < accepted);
         }
+        let longer = (run.as_secs_f64() - self.costs.run(0)) / self.draft.len().max(1) as f64;
+        for (number, (source, _)) in self.draft.iter().enumerate() {
+            let saved = if number < accepted { self.costs.run(0) } else { 0.0 };
+            self.sources[*source].balance += saved - longer;
+        }
         self.costs.record(self.draft.len(), accepted, run, self.draft_time);
+        self.seconds += (run + self.draft_time).as_secs_f64();
     }
 
     /// Returns the errors for which sources are not asked any more, once.
@@ -303,13 +332,13 @@ impl Source {
         draft: &[u32],
         progress: &dyn Progress,
     ) -> Result<Option<DraftToken>, Error> {
+        // A source that was not asked for a while has more to read.
+        let is_usual = self.source.unread(text) <= READ_AT_ONCE;
         let started = Instant::now();
         let token = self.source.next(text, draft, progress)?;
         let seconds = started.elapsed().as_secs_f64();
+        self.balance -= seconds;
         self.tokens += usize::from(token.is_some());
-        // A source that was not asked for a while has more to read.
-        let is_usual = text.len().saturating_sub(self.seen) <= READ_AT_ONCE;
-        self.seen = text.len();
         if self.tokens > WARM_UP && is_usual {
             let before = if self.seconds == 0.0 { seconds } else { self.seconds };
             self.seconds = before + WEIGHT * (seconds - before);
@@ -405,6 +434,26 @@ mod tests {
         };
         assert!(ask(100) < 20);
         assert!(ask(1000) <= 3);
+    }
+
+    #[test]
+    fn sources_that_do_not_help_lose_little_time() {
+        let asked = Arc::<AtomicUsize>::default();
+        let mut speculation = Speculation::new(4).with(Sevens(0.9, Arc::clone(&asked), 0.2));
+        let mut lost = 0.0;
+        for _ in 0..500 {
+            let before = asked.load(Ordering::Relaxed);
+            let len = speculation.draft(4, &()).unwrap().len();
+            speculation.sources[0].seconds = 0.02;
+            // A token takes a fifth of a run, and makes the run longer by a tenth.
+            let drafting = 0.02 * (asked.load(Ordering::Relaxed) - before) as f64;
+            speculation.sources[0].balance -= drafting;
+            speculation.record(0, millis(100 + 10 * len as u64));
+            lost += drafting + 0.01 * len as f64;
+        }
+        let asked = asked.load(Ordering::Relaxed);
+        // Three runs of 100 ms, a hundredth of 500 of them, and a draft.
+        assert!(asked > 5 && lost < 0.3 + 0.5 + 0.15, "{asked}, {lost} s");
     }
 
     #[test]

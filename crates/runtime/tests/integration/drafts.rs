@@ -63,6 +63,38 @@ fn drafts_are_greedy_continuations_of_changing_texts() {
     }
 }
 
+/// At first the draft depends on the last 48 tokens, and on all once 16 tokens are drafted: half of the other 32.
+#[test]
+fn long_texts_are_read_where_drafts_continue() {
+    let executor = executor();
+    let vocabulary = executor.vocabulary_len().unwrap();
+    let options = ContextOptions { tokens: 128, ..ContextOptions::default() };
+    let context = Context::new(executor.clone(), options).unwrap();
+    let mut model = DraftModel::new(context, &executor, vocabulary);
+    let mut text: Vec<u32> = (0..80).map(|i| i * i % 37).collect();
+    let expected = |text: &[u32]| {
+        let mut context = Context::new(executor.clone(), options).unwrap();
+        let batch = Batch::last_output(text, 0);
+        let logits = context.run(&batch, OutputKind::Logits, &()).unwrap();
+        most_likely(logits.row(0))
+    };
+    assert_eq!(model.unread(&text), 48);
+    for number in 0..20 {
+        let token = model.next(&text, &[], &()).unwrap().unwrap();
+        let start = if number < 16 { 32 } else { 0 };
+        assert_eq!(token.id, expected(&text[start..]), "{number}");
+        assert_eq!(model.unread(&text), 0);
+        text.push(number * 3 % 11);
+    }
+    // Much more text, as after another question.
+    text.extend(0..26);
+    assert_eq!(model.unread(&text), 27);
+    assert_eq!(model.next(&text, &[], &()).unwrap().unwrap().id, expected(&text));
+    let other: Vec<u32> = (0..70).map(|i| i * 5 % 31).collect();
+    assert_eq!(model.unread(&other), 48);
+    assert_eq!(model.next(&other, &[], &()).unwrap().unwrap().id, expected(&other[22..]));
+}
+
 #[test]
 fn texts_that_the_model_cannot_read_have_no_drafts() {
     let executor = executor();
