@@ -198,9 +198,9 @@ impl Runner {
                 }
             };
             let mut speculation =
-                Speculation::new(speculation::MAX_DRAFT).with(PromptLookup::default());
+                Speculation::new(speculation::MAX_DRAFT).with(Box::new(PromptLookup::default()));
             if let Some(draft) = &self.draft {
-                speculation = draft.add_to(speculation, options)?;
+                speculation = speculation.with(draft.source(options)?);
             }
             let model = TextModel {
                 context: &mut context,

@@ -7,7 +7,7 @@ use gguf::{Finding, TensorType};
 use gguf_graph::{Attention, Graph, KvSource, Mask, Op, OutputKind};
 use gguf_models::{DraftFeatures, Purpose};
 use gguf_runtime::memory_estimate::trained_context;
-use gguf_runtime::speculation::{DraftModel, FeatureDraft, Speculation};
+use gguf_runtime::speculation::{DraftModel, DraftSource, FeatureDraft};
 use gguf_runtime::{Context, ContextOptions, Executor, MemoryBudget};
 use gguf_store::Model;
 use gguf_tokenizer::{Tokenizer, TokenizerOptions};
@@ -112,15 +112,11 @@ impl Draft {
         &self.target
     }
 
-    /// Adds a source of drafts with a context of the options.
+    /// Returns a source of drafts with a context of the options.
     ///
     /// # Errors
     /// `context-full` if the draft model was trained with a shorter context; as [`Context::new`].
-    pub fn add_to(
-        &self,
-        speculation: Speculation,
-        options: ContextOptions,
-    ) -> Result<Speculation, Error> {
+    pub fn source(&self, options: ContextOptions) -> Result<Box<dyn DraftSource>, Error> {
         if let Some(trained) = self.trained_context.filter(|trained| options.tokens > *trained) {
             let (source, tokens) = (&self.source, options.tokens);
             let what = format!(
@@ -133,10 +129,8 @@ impl Draft {
             .map_err(|error| of_draft(error, &self.source))?;
         let (target, vocabulary) = (&self.target, self.vocabulary);
         Ok(match &self.target_ids {
-            None => speculation.with(DraftModel::new(context, target, vocabulary)),
-            Some(ids) => {
-                speculation.with(FeatureDraft::new(context, target, ids.clone(), vocabulary))
-            }
+            None => Box::new(DraftModel::new(context, target, vocabulary)),
+            Some(ids) => Box::new(FeatureDraft::new(context, target, ids.clone(), vocabulary)),
         })
     }
 }

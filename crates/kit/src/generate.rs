@@ -132,7 +132,7 @@ pub fn generate(
                 context.rewind(0, checkpoint);
             }
             let outputs = context.run_kinds(&batch(&next, draft), None, kinds, progress)?;
-            outputs.iter().try_for_each(Value::require_finite)?;
+            outputs[0].require_finite()?;
             Ok(outputs)
         };
         let outputs = match run(&draft) {

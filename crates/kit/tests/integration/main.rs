@@ -2,6 +2,8 @@
 
 mod calibration;
 mod convert;
+mod drafts;
+mod eagle3;
 mod eval;
 mod memory;
 mod tokenizers;

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::executor::Executor;
 
 /// Number of the last tokens that the first drafts depend on.
-const RECENT: usize = 48;
+const RECENT: usize = 32;
 
 /// Drafts the most likely tokens of a model with the vocabulary of the target model.
 pub struct DraftModel {

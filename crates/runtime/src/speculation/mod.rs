@@ -135,6 +135,9 @@ const WEIGHT: f64 = 0.3;
 /// Share of the time of a run below which a token of a source costs nothing.
 const NOTHING: f64 = 0.01;
 
+/// Factor of the time of the first token of a source, which loads weights and allocates memory.
+const FIRST: f64 = 2.0;
+
 /// Time that a source may lose: so many runs without drafts, and a share of the time of all runs.
 const LOST_RUNS: f64 = 3.0;
 const LOST_SHARE: f64 = 0.01;
@@ -155,9 +158,9 @@ impl Speculation {
     }
 
     /// Adds a source, which is asked where the sources before it do not help.
-    pub fn with(mut self, source: impl DraftSource + 'static) -> Self {
+    pub fn with(mut self, source: Box<dyn DraftSource>) -> Self {
         self.sources.push(Source {
-            source: Box::new(source),
+            source,
             is_asked: true,
             acceptance: Acceptance::default(),
             tokens: 0,
@@ -241,7 +244,8 @@ impl Speculation {
     fn is_affordable(&self, number: usize) -> bool {
         let source = &self.sources[number];
         let reading = source.source.unread(&self.text) as f64 / READ_AT_ONCE as f64;
-        let cost = source.cost(&self.costs) * (1.0 + reading);
+        let first = if source.tokens == 0 { FIRST } else { 1.0 };
+        let cost = source.cost(&self.costs) * (1.0 + reading) * first;
         let may_lose = LOST_RUNS * self.costs.run(0) + LOST_SHARE * self.seconds;
         source.balance - cost >= -may_lose
     }
@@ -379,7 +383,8 @@ mod tests {
 
     /// Returns a speculation after runs without drafts of 100 ms.
     fn started(confidence: f64, asked: &Arc<AtomicUsize>) -> Speculation {
-        let mut speculation = Speculation::new(4).with(Sevens(confidence, asked.clone(), 0.0));
+        let mut speculation =
+            Speculation::new(4).with(Box::new(Sevens(confidence, asked.clone(), 0.0)));
         speculation.begin(&[1, 2, 3]);
         for _ in 0..run_costs::WARM_UP {
             assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
@@ -439,7 +444,8 @@ mod tests {
     #[test]
     fn sources_that_do_not_help_lose_little_time() {
         let asked = Arc::<AtomicUsize>::default();
-        let mut speculation = Speculation::new(4).with(Sevens(0.9, Arc::clone(&asked), 0.2));
+        let mut speculation =
+            Speculation::new(4).with(Box::new(Sevens(0.9, Arc::clone(&asked), 0.2)));
         let mut lost = 0.0;
         for _ in 0..500 {
             let before = asked.load(Ordering::Relaxed);
@@ -459,7 +465,8 @@ mod tests {
     #[test]
     fn expensive_sources_are_not_asked_before_they_are_measured() {
         let asked = Arc::<AtomicUsize>::default();
-        let mut speculation = Speculation::new(4).with(Sevens(0.5, Arc::clone(&asked), 0.9));
+        let mut speculation =
+            Speculation::new(4).with(Box::new(Sevens(0.5, Arc::clone(&asked), 0.9)));
         for _ in 0..run_costs::WARM_UP + 20 {
             assert_eq!(speculation.draft(4, &()).unwrap(), [0; 0]);
             speculation.record(0, millis(100));
@@ -481,8 +488,11 @@ mod tests {
             }
         }
         let asked = Arc::default();
-        let mut speculation =
-            Speculation::new(2).with(Broken).with(Sevens(0.9, Arc::clone(&asked), 0.0));
+        let mut speculation = Speculation::new(2).with(Box::new(Broken)).with(Box::new(Sevens(
+            0.9,
+            Arc::clone(&asked),
+            0.0,
+        )));
         for _ in 0..run_costs::WARM_UP {
             speculation.record(0, millis(100));
         }

@@ -63,7 +63,7 @@ fn drafts_are_greedy_continuations_of_changing_texts() {
     }
 }
 
-/// At first the draft depends on the last 48 tokens, and on all once 16 tokens are drafted: half of the other 32.
+/// At first the draft depends on the last 32 tokens, and on all once 24 tokens are drafted: half of the other 48.
 #[test]
 fn long_texts_are_read_where_drafts_continue() {
     let executor = executor();
@@ -78,21 +78,21 @@ fn long_texts_are_read_where_drafts_continue() {
         let logits = context.run(&batch, OutputKind::Logits, &()).unwrap();
         most_likely(logits.row(0))
     };
-    assert_eq!(model.unread(&text), 48);
-    for number in 0..20 {
+    assert_eq!(model.unread(&text), 32);
+    for number in 0..28 {
         let token = model.next(&text, &[], &()).unwrap().unwrap();
-        let start = if number < 16 { 32 } else { 0 };
+        let start = if number < 24 { 48 } else { 0 };
         assert_eq!(token.id, expected(&text[start..]), "{number}");
         assert_eq!(model.unread(&text), 0);
         text.push(number * 3 % 11);
     }
     // Much more text, as after another question.
-    text.extend(0..26);
-    assert_eq!(model.unread(&text), 27);
+    text.extend(0..16);
+    assert_eq!(model.unread(&text), 17);
     assert_eq!(model.next(&text, &[], &()).unwrap().unwrap().id, expected(&text));
     let other: Vec<u32> = (0..70).map(|i| i * 5 % 31).collect();
-    assert_eq!(model.unread(&other), 48);
-    assert_eq!(model.next(&other, &[], &()).unwrap().unwrap().id, expected(&other[22..]));
+    assert_eq!(model.unread(&other), 32);
+    assert_eq!(model.next(&other, &[], &()).unwrap().unwrap().id, expected(&other[38..]));
 }
 
 #[test]

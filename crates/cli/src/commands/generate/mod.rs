@@ -336,12 +336,12 @@ impl<'a> Session<'a> {
         let SpeculationArgs { no_lookup, draft_max, .. } = self.args.speculation;
         let mut speculation = Speculation::new(draft_max);
         if !no_lookup {
-            speculation = speculation.with(PromptLookup::default());
+            speculation = speculation.with(Box::new(PromptLookup::default()));
         }
         if let Some(draft) = &self.draft {
             let cache_type = self.args.run.cache_type(PrecisionArg::Fast);
             let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
-            speculation = draft.add_to(speculation, options)?;
+            speculation = speculation.with(draft.source(options)?);
         }
         Ok((draft_max > 0 && (!no_lookup || self.draft.is_some())).then_some(speculation))
     }
