@@ -7,12 +7,11 @@ use gguf_graph::{
     SoftCap, ValueId,
 };
 
-use crate::blocks::drafts::{draft_features, mtp_draft};
 use crate::blocks::{
     Attend, Heads, Routing, WindowPattern, attention, experts, feed_forward, pooled, rope, window,
     window_rope,
 };
-use crate::graph::{Builder, Norm, Purpose};
+use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
 /// Differences between transformers. The tensors tell which projections, biases and norms a layer has.
@@ -70,22 +69,6 @@ pub(crate) type LayerBuilder =
 /// Builder of the attention of a layer, with its parameters.
 pub(crate) type AttentionBuilder =
     fn(&mut Builder<'_>, x: ValueId, layer: u64, attend: Attend) -> Result<ValueId, Finding>;
-
-/// Adds a whole model: embedding, layers, output.
-pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<(), Finding> {
-    if *builder.purpose == Purpose::Mtp {
-        return mtp_draft(builder, decoder);
-    }
-    let mut inputs = vec![embedding(builder, decoder)?];
-    for layer in 0..layers(builder)? {
-        builder.set_layer("blk.", Some(layer));
-        let x = (decoder.layer)(builder, inputs[layer as usize], layer, decoder)?;
-        inputs.push(x);
-    }
-    builder.set_layer("", None);
-    draft_features(builder, &inputs, decoder)?;
-    finish(builder, inputs[inputs.len() - 1], decoder)
-}
 
 /// Adds the input of the first layer.
 pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<ValueId, Finding> {

@@ -15,14 +15,15 @@ mod shared;
 mod sliding_window;
 mod ssm;
 mod streams;
+mod whole_model;
 
 pub(crate) use attention::{
     Attend, Heads, Temperature, attend_qkv, attend_to, attention, attention_output, project_qkv,
 };
 pub(crate) use cross_attention::{cross_attention, store_cross_attention};
 pub(crate) use decoder::{
-    Decoder, add_outputs, add_shared_expert, attend, clamped_activations, clamped_ffn, decoder,
-    embedding, ffn, ffn_with, finish, layer, layer_of, layers, normed,
+    Decoder, add_outputs, add_shared_expert, attend, clamped_activations, clamped_ffn, embedding,
+    ffn, ffn_with, finish, layer, layer_of, layers, normed,
 };
 pub(crate) use ffn::feed_forward;
 pub(crate) use gated_delta_net::{
@@ -39,3 +40,4 @@ pub(crate) use ssm::{SsmSizes, is_state_space};
 pub(crate) use streams::{
     concatenated, mean_of_groups, mixing_weights, share, stream_count, weighted_sum,
 };
+pub(crate) use whole_model::decoder;

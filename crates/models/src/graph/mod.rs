@@ -68,7 +68,7 @@ pub fn build_for<'t>(
 pub(crate) struct Builder<'m> {
     /// Hyper-parameters of the model.
     pub hparams: HyperParameters<'m>,
-    /// What the graph is built for.
+    /// Purpose of the graph.
     pub purpose: &'m Purpose,
     metadata: &'m Metadata,
     tensors: HashMap<&'m str, &'m TensorInfo>,

@@ -1,9 +1,9 @@
-//! What a graph is built for: running a model, or speculative decoding with its hidden states.
+//! Purpose of a graph: running a model, or speculative decoding with its hidden states.
 
 use gguf::Finding;
 use gguf_graph::{OutputKind, Program};
 
-/// What a graph is built for.
+/// Purpose of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// Running the model.
@@ -20,7 +20,7 @@ pub enum Purpose {
 pub enum DraftFeatures {
     /// The inputs of these layers, concatenated. The input of a layer after the last one is the output of the last one.
     LayerInputs(Vec<u64>),
-    /// What the MTP layers of the model read.
+    /// The input of the MTP layers of the model.
     Mtp,
 }
 

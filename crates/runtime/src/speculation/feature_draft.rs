@@ -14,6 +14,9 @@ use crate::context::Context;
 use crate::executor::Executor;
 use crate::value::Value;
 
+/// Number of features that wait for the next draft; so many take hardly more time than one.
+const READ_LATER: usize = 8;
+
 /// Drafts the most likely tokens of a model that reads features of the target model.
 pub struct FeatureDraft {
     context: Context,
@@ -210,10 +213,8 @@ impl DraftSource for FeatureDraft {
         self.pending.width = features.width;
         self.pending.rows += rows;
         self.pending.data.extend(&features.data[..rows * features.width]);
-        // So many features take memory; the token after the last one is not known yet.
-        if self.pending.rows > self.context.batch_size()
-            && self.context.room(0) >= self.pending.rows
-        {
+        // A prompt is read with the target model; the token after the last one is not known yet.
+        if self.pending.rows > READ_LATER && self.context.room(0) >= self.pending.rows {
             let next = self.pending_ids[1..].to_vec();
             self.compute_pending(&next, progress)?;
         }

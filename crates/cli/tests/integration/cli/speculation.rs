@@ -69,13 +69,13 @@ fn eagle_drafts_do_not_change_the_text() {
     let prompt = PROMPT.repeat(3);
     let mut all_drafted = 0;
     for words in [
-        &["--temp", "0", "-n", "120", "--no-lookup"][..],
+        &["--temp", "0", "-n", "120"][..],
         &["--temp", "0", "-n", "120", "--precision", "exact"],
         &["--temp", "0.8", "--seed", "7", "-n", "100", "--no-repack"],
     ] {
         let words = [&["-p", &prompt], words].concat();
         let (plain, ..) = completion(&f16, &[&words[..], &["--draft-max", "0"]].concat());
-        let flags = ["--draft", &draft];
+        let flags = ["--no-lookup", "--draft", &draft];
         let (ids, drafted, _, messages) = completion(&f16, &[&words[..], &flags].concat());
         assert_eq!(ids, plain, "{words:?}");
         assert!(messages.is_empty(), "{messages}");
@@ -107,13 +107,13 @@ fn eagle_drafts_of_another_model_are_refused() {
 fn drafts_with_nan_are_dropped() {
     let dir = Dir::new();
     let (f16, bad) = (dir.f16(), dir.path("bad.gguf"));
-    let mut bytes = fs::read(&f16).unwrap();
-    let model = gguf_store::Model::open(f16.as_ref()).unwrap();
+    eagle3(&f16, &bad, 256, &[]);
+    let mut bytes = fs::read(&bad).unwrap();
+    let model = gguf_store::Model::open(bad.as_ref()).unwrap();
     let at = model.index()["blk.0.ffn_down.weight"].offset as usize;
-    // A NaN in F16.
-    bytes[at..at + 2].copy_from_slice(&[0, 0x7e]);
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    drop(model);
     fs::write(&bad, bytes).unwrap();
-    // A draft model as large as its target is not asked at first.
     let words = ["-p", PROMPT, "--temp", "0", "-n", "80", "--no-lookup"];
     let (plain, ..) = completion(&f16, &words);
     let (ids, drafted, _, messages) = completion(&f16, &[&words[..], &["--draft", &bad]].concat());
