@@ -158,6 +158,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     metadata.set("general.architecture", name);
     for key in architecture.required.concat() {
         let value: gguf::Value = match key {
+            "block_count" if name == "eagle3" => 1u32.into(),
             "block_count" => 2u32.into(),
             "embedding_length" => 16u32.into(),
             "attention.sliding_window_pattern" => {

@@ -55,9 +55,9 @@ impl Draft {
     /// with the MTP layers of the target model.
     ///
     /// # Errors
-    /// As [`load`](crate::run::load); `draft-unusable` if the draft model is not causal, has recurrent states, or was made for
-    /// another target model; `vocabulary-differs` if a token has another text,
-    /// or the models begin or end texts differently.
+    /// As [`load`](crate::run::load); `draft-unusable` if the draft model is not causal, has recurrent states, or was made
+    /// for another target model; `vocabulary-differs` if a token has another text, or the models begin or end texts
+    /// differently.
     pub fn load(
         source: &str,
         options: &ExecutorOptions,
@@ -206,6 +206,10 @@ fn mtp(
     let names = graph.raw().weights.iter().map(|weight| weight.name.clone()).collect::<Vec<_>>();
     let shared = names.iter().map(String::as_str).filter(|name| !name.starts_with("blk."));
     let executor = executor(model, graph, options, target, &shared.collect::<Vec<_>>())?;
+    if !executor.can_truncate() {
+        let what = "its MTP layers have recurrent states, from which tokens cannot be removed";
+        return Err(Error::request(UNUSABLE, what, "use a draft model"));
+    }
     let (target_executor, width) = with_features(target, DraftFeatures::Mtp)?;
     if reads != Some(width) {
         let what = "its MTP layers were made for another target model";
@@ -249,14 +253,16 @@ fn with_features(
     target: &LoadedModel,
     features: DraftFeatures,
 ) -> Result<(Arc<Executor>, usize), Error> {
-    let purpose = Purpose::Target(features);
-    let tensors = Executor::tensors(&target.model);
-    let graph = gguf_models::build_graph_for(&purpose, &target.metadata, tensors)
-        .map_err(|fault| Error::Caller(Box::new(fault)))?;
-    let executor = target.executor.with_graph(graph).map_err(|_| {
+    let build = |purpose| {
+        let tensors = Executor::tensors(&target.model);
+        gguf_models::build_graph_for(&purpose, &target.metadata, tensors)
+            .map_err(|fault| Error::Caller(Box::new(fault)))
+    };
+    if build(Purpose::Model).ok().as_ref() != Some(target.executor.graph()) {
         let what = "the target model runs by a stored graph, which has no features for drafts";
-        Error::request(UNUSABLE, what, "omit --draft, or use --graph built")
-    })?;
+        return Err(Error::request(UNUSABLE, what, "omit --draft, or use --graph built"));
+    }
+    let executor = target.executor.with_graph(build(Purpose::Target(features))?)?;
     let width = executor.width(OutputKind::Features).unwrap_or(0);
     Ok((Arc::new(executor), width))
 }
@@ -277,7 +283,7 @@ fn target_ids(model: &Model, len: usize, vocabulary: usize) -> Result<Vec<u32>, 
         Error::Caller(Box::new(finding.help("convert the draft model again")))
     };
     if info.tensor_type != TensorType::I64 || info.shape.iter().product::<u64>() != len as u64 {
-        return Err(fault(format!("has not {len} numbers of type I64")));
+        return Err(fault(format!("does not have {len} numbers of type I64")));
     }
     let mut bytes = vec![0; 8 * len];
     tensor.read_at(&mut bytes, 0)?;

@@ -9,11 +9,17 @@ use crate::schema::key;
 
 /// Builds a layer whose attention reads the normed embedding of a token and the normed features of the token before.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let blocks = builder.hparams.u64(key::BLOCK_COUNT)?;
+    if blocks != 1 {
+        let message = format!("`{}` is {blocks}; EAGLE 3 models have one layer", key::BLOCK_COUNT);
+        return Err(Finding::error("key-value", message).help("convert the model again"));
+    }
     let decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
     let layers = builder.u64_array(key::TARGET_LAYERS)?.len() as u32;
     let width = builder.size(key::TARGET_HIDDEN_SIZE)?.saturating_mul(layers);
     let mut states = builder.op(Features { width });
-    if is_set(builder, key::NORM_BEFORE_FC)? {
+    if builder.has_norm("enc.output_norm") || is_set(builder, key::NORM_BEFORE_FC)? {
+        builder.weight("enc.output_norm.weight")?;
         states = builder.norm(states, "enc.output_norm", decoder.norm);
     }
     let joined = builder.matmul(states, "fc")?;

@@ -60,10 +60,10 @@ fn every_other_architecture_has_a_graph() {
 }
 
 /// Architectures that are converted and checked only. `clip` has projectors of images, which other
-/// models read; `eagle3`, `dflash` and `gemma4-assistant` are drafts, which read what another model computes;
+/// models read; `dflash` and `gemma4-assistant` are drafts, which read what another model computes;
 /// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound.
 const WITHOUT_GRAPH: &[&str] =
-    &["clip", "dflash", "eagle3", "gemma4-assistant", "pockettts", "qwen3tts", "wavtokenizer-dec"];
+    &["clip", "dflash", "gemma4-assistant", "pockettts", "qwen3tts", "wavtokenizer-dec"];
 
 #[test]
 fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {

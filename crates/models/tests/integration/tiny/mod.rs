@@ -100,6 +100,9 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     for key in of.required.concat() {
         metadata.set(format!("{}.{key}", of.name), value(key));
     }
+    if of.name == "eagle3" {
+        metadata.set("eagle3.block_count", 1u32);
+    }
     // Where nothing else tells how wide experts are.
     let widths = ["expert_feed_forward_length", "expert_shared_feed_forward_length"];
     if !of.required.concat().contains(&"feed_forward_length") {
@@ -197,6 +200,8 @@ fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
             let is_shared =
                 [".attn_k.weight", ".attn_v.weight"].iter().any(|end| name.ends_with(end))
                     && !name.contains("indexer");
+            // Drafts may use that of their target.
+            let is_shared = is_shared || name == "token_embd.weight";
             if all || presence == Presence::Required || is_shared {
                 let shape = Shape::new(&dims).unwrap();
                 tensors.push(TensorInfo {
