@@ -170,23 +170,22 @@ fn eagle3(
         let what = "it does not name the layers of its target model (`target_layers`)";
         return Err(Error::request(UNUSABLE, what, "convert it again"));
     };
-    // Its own embedding and output come last, and replace those of the target model.
-    let shared = Executor::tensors(&target.model).filter(|info| OF_TARGET.contains(&&*info.name));
-    let tensors = shared.chain(Executor::tensors(model));
-    let graph = gguf_models::build_graph(model.metadata(), tensors)?;
-    let reads = graph.encoder().and_then(|(encoder, _)| encoder.features_width());
-    let own = model.index();
-    let missing = OF_TARGET.iter().copied().filter(|name| !own.contains_key(name));
-    let executor = executor(model, graph, options, target, &missing.collect::<Vec<_>>())?;
-    let features = DraftFeatures::LayerInputs(layers);
-    let (target_executor, width) = with_features(target, features)?;
-    if reads != Some(width) {
-        let reads = reads.unwrap_or(0);
+    let hidden = model.metadata().u64(&format!("{EAGLE3}.target_hidden_size")).unwrap_or(0);
+    let reads = hidden.saturating_mul(layers.len() as u64);
+    let (target_executor, width) = with_features(target, DraftFeatures::LayerInputs(layers))?;
+    if reads != width as u64 {
         let what = format!(
             "it was made for another target model: it reads {reads} hidden states of a token, not {width}"
         );
         return Err(Error::request(UNUSABLE, what, "use the draft of this target model"));
     }
+    // Its own embedding and output come last, and replace those of the target model.
+    let shared = Executor::tensors(&target.model).filter(|info| OF_TARGET.contains(&&*info.name));
+    let tensors = shared.chain(Executor::tensors(model));
+    let graph = gguf_models::build_graph(model.metadata(), tensors)?;
+    let own = model.index();
+    let missing = OF_TARGET.iter().copied().filter(|name| !own.contains_key(name));
+    let executor = executor(model, graph, options, target, &missing.collect::<Vec<_>>())?;
     let logits = executor.width(OutputKind::Logits).unwrap_or(0);
     let target_ids = target_ids(model, logits, vocabulary(target))?;
     Ok(feature_draft(executor, source, target_executor, vocabulary(target), target_ids))

@@ -26,6 +26,12 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     builder.output(OutputKind::Features, joined);
     builder.end_encoder();
 
+    if !builder.has("token_embd.weight") {
+        let message = "the draft model has no token embedding: it uses that of its target model";
+        return Err(Finding::error("tensor-missing", message)
+            .tensor("token_embd.weight")
+            .help("run it with its target model: `gguf generate TARGET --draft DRAFT`"));
+    }
     let embedded = builder.embedding()?;
     let features = builder.op(TokenFeatures { width: builder.size(key::EMBEDDING_LENGTH)? });
     builder.set_layer("blk.", Some(0));
