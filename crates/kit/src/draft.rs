@@ -237,11 +237,8 @@ fn executor(
     target: &LoadedModel,
     shared: &[&str],
 ) -> Result<Arc<Executor>, Error> {
-    let weights = model.tensors().iter().filter_map(|tensor| tensor.info.byte_len());
-    let memory = match options.memory_limit {
-        Some(limit) => MemoryBudget::new(limit),
-        None => MemoryBudget::for_weights(weights.fold(0, u64::saturating_add)),
-    };
+    let memory = options.memory_limit.map(MemoryBudget::new);
+    let memory = memory.unwrap_or_else(|| MemoryBudget::for_model(model));
     let executor = Executor::draft(model, graph, memory, &target.executor, shared)?;
     let executor = if options.no_repacking { executor.with_repacking(0) } else { executor };
     Ok(Arc::new(executor.with_repacking_after(REPACK_AFTER)))

@@ -336,39 +336,24 @@ fn read_all_but_last_batch(
         return Ok(());
     }
     let first: Vec<u32> = tokens.drain(..tokens.len().saturating_sub(1) / batch * batch).collect();
-    if let Some(speculation) = speculation
-        && kinds(context, true).contains(&OutputKind::Features)
-    {
-        return read_with_features(context, &first, speculation, progress);
-    }
-    read(context, &first, progress)
+    read(context, &first, speculation.as_deref_mut(), progress)
 }
 
-/// Runs tokens of the first sequence in batches without outputs.
+/// Runs tokens of the first sequence in batches without outputs. Passes their features to drafts that read them.
 pub(crate) fn read(
     context: &mut Context,
     tokens: &[u32],
+    mut speculation: Option<&mut Speculation>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    for tokens in tokens.chunks(context.batch_size().max(1)) {
-        context.run(&Batch::without_outputs(tokens, 0), OutputKind::Logits, progress)?;
-        progress.step(tokens.len() as u64)?;
-    }
-    Ok(())
-}
-
-/// Runs tokens of the first sequence in batches, and passes their features to draft models.
-fn read_with_features(
-    context: &mut Context,
-    tokens: &[u32],
-    speculation: &mut Speculation,
-    progress: &dyn Progress,
-) -> Result<(), Error> {
+    let kinds = kinds(context, speculation.is_some());
     for tokens in tokens.chunks(context.batch_size().max(1)) {
         let position = context.len(0);
-        let features =
-            context.run(&Batch::without_outputs(tokens, 0), OutputKind::Features, progress)?;
-        speculation.read(position, tokens, &features, progress)?;
+        let outputs =
+            context.run_kinds(&Batch::without_outputs(tokens, 0), None, kinds, progress)?;
+        if let (Some(speculation), Some(features)) = (&mut speculation, outputs.get(1)) {
+            speculation.read(position, tokens, features, progress)?;
+        }
         progress.step(tokens.len() as u64)?;
     }
     Ok(())

@@ -113,7 +113,7 @@ impl PromptCache {
         let last = prompt.len().saturating_sub(1);
         let rest = prompt.get(context.len(0)..last).unwrap_or_default();
         progress.begin("prompt", rest.len() as u64);
-        read(context, rest, progress)?;
+        read(context, rest, None, progress)?;
         self.save(context, &prompt[..last])
     }
 

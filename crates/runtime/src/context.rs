@@ -293,7 +293,7 @@ impl Context {
         )?;
         let empty =
             |(_, width): &(usize, usize)| Value { rows: 0, width: *width, data: Vec::new() };
-        let mut all: Vec<_> = sizes.iter().map(empty).collect();
+        let mut results: Vec<_> = sizes.iter().map(empty).collect();
         let is_whole = values.iter().any(|value| needs_whole_batch(program, *value));
         let has_states = !graph.raw().states.is_empty();
         let step = if is_whole { batch.tokens.len() } else { self.options.batch }.max(1);
@@ -308,16 +308,16 @@ impl Context {
                 values: &mut self.values,
                 watch,
             };
-            let found =
+            let parts =
                 interpreter.run(graph.main(), &values, Inputs::Tokens { tokens, features })?;
             if has_states {
                 tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
             }
-            for ((all, found), (rows, width)) in all.iter_mut().zip(found).zip(&sizes) {
-                append(all, found, rows * width)?;
+            for ((result, part), (rows, width)) in results.iter_mut().zip(parts).zip(&sizes) {
+                append(result, part, rows * width)?;
             }
         }
-        Ok(all)
+        Ok(results)
     }
 
     /// Runs the encoder on features `[frames, width]` for a sequence, whose tokens then attend to its output. Returns

@@ -35,9 +35,7 @@ impl Executor {
     /// `tensor-missing` or `tensor-shape` if the model lacks a tensor of the graph, `weights-unusable` for NaN in
     /// dequantized weights, `memory-budget` if copies of weights exceed the budget, and errors of reading.
     pub fn new(model: &Model, graph: Graph, precision: Precision) -> Result<Self, Error> {
-        let weights = model.tensors().iter().filter_map(|tensor| tensor.info.byte_len());
-        let memory = MemoryBudget::for_weights(weights.fold(0, u64::saturating_add));
-        Self::within(model, graph, precision, memory)
+        Self::within(model, graph, precision, MemoryBudget::for_model(model))
     }
 
     /// Binds the weights with a memory budget, which all contexts of the executor share.

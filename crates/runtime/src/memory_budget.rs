@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gguf::Error;
 use gguf::units::distinct_sizes;
+use gguf_store::Model;
 
 use crate::system_memory;
 
@@ -28,6 +29,12 @@ impl MemoryBudget {
     /// Returns a budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self { limit, used: AtomicU64::new(0) }
+    }
+
+    /// Returns the budget of a model: that of all its weights.
+    pub fn for_model(model: &Model) -> Self {
+        let weights = model.tensors().iter().filter_map(|tensor| tensor.info.byte_len());
+        Self::for_weights(weights.fold(0, u64::saturating_add))
     }
 
     /// Returns the default budget of a model whose weights take `weights` bytes in the file: a tenth of the machine's

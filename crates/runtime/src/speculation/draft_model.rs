@@ -4,7 +4,7 @@ use gguf::Error;
 use gguf_graph::OutputKind;
 use gguf_store::Progress;
 
-use super::{DraftSource, DraftToken};
+use super::{DraftSource, DraftToken, can_read};
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::executor::Executor;
@@ -46,10 +46,10 @@ impl DraftModel {
     /// Chooses where the context begins in a text. A draft that may not help reads the last tokens only, and the whole text
     /// once it has drafted half as many as it left out.
     fn choose_start(&mut self, text: &[u32]) {
-        let has_common = self.common(text) > 0;
-        let start = match text.len() - self.start.min(text.len()) - self.common(text) {
-            _ if has_common && self.start > 0 && self.drafted >= self.start / 2 => 0,
-            unread if has_common && unread <= RECENT => return,
+        let common = self.common(text);
+        let start = match text.len().saturating_sub(self.start + common) {
+            _ if common > 0 && self.start > 0 && self.drafted >= self.start / 2 => 0,
+            unread if common > 0 && unread <= RECENT => return,
             _ => text.len().saturating_sub(RECENT),
         };
         self.context.clear(0);
@@ -88,7 +88,7 @@ impl DraftSource for DraftModel {
     }
 
     fn unread(&self, text: &[u32]) -> usize {
-        (text.len() - self.start.min(text.len()) - self.common(text)).min(RECENT)
+        text.len().saturating_sub(self.start + self.common(text)).min(RECENT)
     }
 
     fn next(
@@ -101,10 +101,7 @@ impl DraftSource for DraftModel {
             self.choose_start(text);
         }
         let all = [text, draft].concat();
-        let room = self.start + self.context.len(0) + self.context.room(0);
-        let known = self.context.executor().vocabulary_len().unwrap_or(0);
-        if all.len() <= self.start || all.len() > room || all.iter().any(|id| *id as usize >= known)
-        {
+        if all.len() <= self.start || !can_read(&self.context, self.start, text, draft) {
             return Ok(None);
         }
         let logits = self.logits(&all, progress)?;

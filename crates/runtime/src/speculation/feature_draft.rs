@@ -8,7 +8,7 @@ use gguf::Error;
 use gguf_graph::OutputKind;
 use gguf_store::Progress;
 
-use super::{DraftSource, DraftToken};
+use super::{DraftSource, DraftToken, can_read};
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::executor::Executor;
@@ -187,10 +187,7 @@ impl DraftSource for FeatureDraft {
         draft: &[u32],
         progress: &dyn Progress,
     ) -> Result<Option<DraftToken>, Error> {
-        let room = self.context.len(0) + self.context.room(0);
-        let known = self.context.executor().vocabulary_len().unwrap_or(0);
-        let is_known = |ids: &[u32]| ids.iter().all(|id| (*id as usize) < known);
-        if self.start + room < text.len() + draft.len() || !is_known(text) || !is_known(draft) {
+        if !can_read(&self.context, self.start, text, draft) {
             return Ok(None);
         }
         let token = self.token(text, draft, progress);

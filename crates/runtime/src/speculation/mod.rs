@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use gguf::Error;
 use gguf_store::Progress;
 
+use crate::context::Context;
 use crate::softmax::log_sum_exp;
 use crate::value::Value;
 use acceptance::Acceptance;
@@ -39,7 +40,7 @@ pub trait DraftSource {
         0.0
     }
 
-    /// Returns how many tokens of `text` the source would read first if it were asked now.
+    /// Returns the number of tokens of `text` that the next draft reads first.
     fn unread(&self, _text: &[u32]) -> usize {
         0
     }
@@ -94,6 +95,14 @@ impl DraftToken {
         let id = logits.iter().position(|logit| *logit == greatest).unwrap_or(0) as u32;
         Ok(Self { id, confidence: (-log).exp() })
     }
+}
+
+/// Whether a context that begins at position `start` of a text has room for its tokens and their draft, and knows their ids.
+fn can_read(context: &Context, start: usize, text: &[u32], draft: &[u32]) -> bool {
+    let room = start + context.len(0) + context.room(0);
+    let known = context.executor().vocabulary_len().unwrap_or(0);
+    let are_known = text.iter().chain(draft).all(|id| (*id as usize) < known);
+    text.len() + draft.len() <= room && are_known
 }
 
 /// Drafts tokens of a text from one or more sources, as many as make generation fastest, which may be none.
@@ -213,20 +222,12 @@ impl Speculation {
             let is_free = source.cost(&self.costs) < NOTHING * self.costs.run(0);
             let tries =
                 expects_gain || is_free || draft.is_empty() && source.acceptance.is_tried_again();
-            let is_affordable = is_free || self.is_affordable(number);
-            let source = &mut self.sources[number];
-            if !source.is_asked || !tries || !is_affordable {
+            let tries = tries && source.is_asked;
+            if !tries || !is_free && !self.is_affordable(number) {
                 continue;
             }
-            let token = match source.token(&self.text, draft, progress) {
-                Ok(token) => token,
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(fault) => {
-                    source.is_asked = false;
-                    self.faults.push(fault);
-                    None
-                }
-            };
+            let token = self.sources[number].token(&self.text, draft, progress);
+            let token = self.without_fault(number, token)?.flatten();
             let Some(token) = token else { continue };
             let acceptance = &mut self.sources[number].acceptance;
             let probability = acceptance.probability(token.confidence);
@@ -287,17 +288,30 @@ impl Speculation {
         features: &Value,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
-        for source in self.sources.iter_mut().filter(|source| source.is_asked) {
-            match source.source.read(position, ids, features, progress) {
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(fault) => {
-                    source.is_asked = false;
-                    self.faults.push(fault);
-                }
-                Ok(()) => {}
+        for number in 0..self.sources.len() {
+            if self.sources[number].is_asked {
+                let read = self.sources[number].source.read(position, ids, features, progress);
+                self.without_fault(number, read)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the result of a source; `None` after an error, for which the source is not asked again.
+    fn without_fault<T>(
+        &mut self,
+        number: usize,
+        result: Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        match result {
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            Err(fault) => {
+                self.sources[number].is_asked = false;
+                self.faults.push(fault);
+                Ok(None)
+            }
+            Ok(result) => Ok(Some(result)),
+        }
     }
 
     /// Reports that a run checked the draft in a time, and that the first `accepted` drafted tokens were right.

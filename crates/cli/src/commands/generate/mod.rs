@@ -310,12 +310,12 @@ impl<'a> Session<'a> {
         let tokenizer = Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
         let options =
             ExecutorOptions { adapters: Vec::new(), ..args.run.options(PrecisionArg::Fast) };
-        let SpeculationArgs { draft, no_mtp, .. } = &args.speculation;
+        let SpeculationArgs { draft, no_mtp, draft_max, .. } = &args.speculation;
         let draft = match draft {
             Some(draft) => {
                 Some(Draft::load(&downloads::local(draft)?, &options, &running, &tokenizer)?)
             }
-            None if *no_mtp => None,
+            None if *no_mtp || *draft_max == 0 => None,
             None => Draft::mtp(&options, &running).unwrap_or_else(|fault| {
                 terminal::warning(format!("the MTP layers are not used for drafts: {fault}"));
                 None
