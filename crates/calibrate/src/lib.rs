@@ -32,6 +32,7 @@ mod self_text;
 mod stage;
 mod tensor_encoder;
 mod tile;
+mod token_weights;
 mod variant;
 
 pub use bundled_text::{PreparedText, bundled_text};
@@ -53,4 +54,4 @@ pub use tensor_encoder::{CalibratedTensor, Encoders};
 pub use variant::variant;
 
 /// Name of the method in written files; changes whenever the encoded weights change.
-pub const METHOD: &str = "moments-3";
+pub const METHOD: &str = "moments-4";

@@ -13,9 +13,10 @@ use gguf_runtime::{
 };
 use gguf_store::Progress;
 
-use crate::activation_file::ActivationFile;
+use crate::activation_file::{ActivationFile, SpareMemory};
 use crate::hessian::{Hessian, add_cross};
 use crate::stage::{Stage, StageInput, only_multiplied};
+use crate::token_weights;
 
 /// Number of tokens of the chunks that are computed together: fewer would decode weights, and read and
 /// write the sums, more often.
@@ -32,40 +33,23 @@ pub(crate) struct StageStatistics {
 }
 
 impl StageStatistics {
-    /// Adds some tokens of a value whose rows are split into parts, one per matrix.
-    fn add(
-        &mut self,
-        (x, parts, with_drift): (ValueId, usize, bool),
-        original: &LiveValues,
-        quantized: &LiveValues,
-    ) {
-        let Some(y) = quantized.get(&x) else { return };
+    /// Adds some tokens of the inputs in both models; the rows are split into parts, one per matrix.
+    fn add(&mut self, original: Option<&Value>, quantized: &Value, parts: usize, with_drift: bool) {
         if self.hessians.is_empty() {
-            self.hessians = vec![Hessian::new(y.width / parts.max(1), with_drift); parts];
+            self.hessians = vec![Hessian::new(quantized.width / parts.max(1), with_drift); parts];
         }
         for (part, hessian) in self.hessians.iter_mut().enumerate() {
-            let x = original.get(&x).map(|x| column_slice(x, part, hessian.n));
-            hessian.add(&column_slice(y, part, hessian.n), x.as_deref());
+            let x = original.map(|x| column_slice(x, part, hessian.n));
+            hessian.add(&column_slice(quantized, part, hessian.n), x.as_deref());
         }
     }
 
     /// Adds some tokens of the accumulated error of the value that the output is added to.
-    fn add_residual(
-        &mut self,
-        (x, added_to): (ValueId, ValueId),
-        original: &LiveValues,
-        quantized: &LiveValues,
-    ) {
-        let values = (quantized.get(&x), original.get(&added_to), quantized.get(&added_to));
-        let (Some(y), Some(desired), Some(actual)) = values else { return };
-        let difference: Vec<f32> = desired
-            .data
-            .iter()
-            .zip(&actual.data)
-            .map(|(desired, actual)| desired - actual)
-            .collect();
-        self.residual.resize(desired.width * y.width, 0.0);
-        add_cross((&difference, desired.width), &y.data, y.width, &mut self.residual);
+    fn add_residual(&mut self, input: &Value, desired: &Value, actual: &Value) {
+        let pairs = desired.data.iter().zip(&actual.data);
+        let difference: Vec<f32> = pairs.map(|(desired, actual)| desired - actual).collect();
+        self.residual.resize(desired.width * input.width, 0.0);
+        add_cross((&difference, desired.width), &input.data, input.width, &mut self.residual);
     }
 }
 
@@ -138,6 +122,11 @@ impl PairedRun {
         })
     }
 
+    /// Replaces the original model, for example by one whose matrices are faster to multiply with.
+    pub fn set_original(&mut self, original: Arc<Executor>) {
+        self.original = original;
+    }
+
     /// Creates a context for a batch.
     fn context(&self, model: &Arc<Executor>) -> Result<Context, Error> {
         Context::new(model.clone(), self.options)
@@ -154,12 +143,15 @@ impl PairedRun {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let nothing = LiveValues::new();
+        let spare = SpareMemory::default();
         if op == self.at {
             let mut activations = self.activations.read()?;
             for number in 0..self.batches.len() {
-                let original =
-                    if number < self.compared { activations.next()? } else { LiveValues::new() };
-                each(&original, &activations.next()?);
+                let is_compared = number < self.compared;
+                let original = is_compared.then(|| activations.next(&spare)).transpose()?;
+                let quantized = activations.next(&spare)?;
+                each(original.as_ref().unwrap_or(&nothing), &quantized);
+                original.into_iter().chain([quantized]).for_each(|values| spare.give(values));
             }
             return Ok(());
         }
@@ -171,11 +163,12 @@ impl PairedRun {
         let kind = self.kind;
         let count = self.batches.len() + self.compared;
         // Files are read and written while the models compute.
+        let spare = &spare;
         std::thread::scope(|scope| {
             let (sender, inputs) = mpsc::sync_channel(1);
             let reader = scope.spawn(move || {
                 for _ in 0..count {
-                    let values = before.next();
+                    let values = before.next(spare);
                     let is_last = values.is_err();
                     if sender.send(values).is_err() || is_last {
                         break;
@@ -184,8 +177,11 @@ impl PairedRun {
             });
             let (outputs, receiver) = mpsc::sync_channel::<LiveValues>(1);
             let activations = &mut activations;
-            let writer = scope
-                .spawn(move || receiver.iter().try_for_each(|values| activations.write(&values)));
+            let writer = scope.spawn(move || {
+                receiver
+                    .iter()
+                    .try_for_each(|values| activations.write(&values).map(|()| spare.give(values)))
+            });
             let mut compute = || {
                 for (number, batch) in self.batches.iter().enumerate() {
                     let advance = |model: &mut Context| -> Result<LiveValues, Error> {
@@ -245,9 +241,19 @@ impl PairedRun {
             StageInput::Value { x, parts, added_to } => {
                 let with_drift = self.compared > 0;
                 let mut each = |original: &LiveValues, quantized: &LiveValues| {
-                    seen.add((x, parts, with_drift), original, quantized);
-                    if let Some(value) = added_to {
-                        seen.add_residual((x, value), original, quantized);
+                    let Some(input) = quantized.get(&x) else { return };
+                    let stream =
+                        added_to.and_then(|stream| Some((stream, quantized.get(&stream)?)));
+                    let Some((stream, actual)) = stream else {
+                        seen.add(original.get(&x), input, parts, with_drift);
+                        return;
+                    };
+                    let roots = token_weights::roots(input, actual);
+                    let scaled = |value: &Value| token_weights::scaled(value, &roots);
+                    let input = scaled(input);
+                    seen.add(original.get(&x).map(scaled).as_ref(), &input, parts, with_drift);
+                    if let Some(desired) = original.get(&stream) {
+                        seen.add_residual(&input, &scaled(desired), &scaled(actual));
                     }
                 };
                 self.advance_to(quantized, stage.op, &mut each, progress)?;
@@ -274,12 +280,13 @@ impl PairedRun {
         let mut hessians: Vec<Hessian> = Vec::new();
         let mut model = self.context(quantized)?;
         let mut before = self.activations.read()?;
+        let spare = SpareMemory::default();
         for (number, batch) in self.batches.iter().enumerate() {
             if number < self.compared {
-                before.next()?;
+                spare.give(before.next(&spare)?);
             }
             let routed = Routed { tensor: &stage.tensors[0], rows: Mutex::default() };
-            let (ops, before) = (stage.op..stage.op + 1, before.next()?);
+            let (ops, before) = (stage.op..stage.op + 1, before.next(&spare)?);
             model.run_range(batch, ops, before, self.kind, Some(&routed), progress)?;
             let mut rows = routed.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
             rows.sort_by_key(|(matrix, ..)| *matrix);
