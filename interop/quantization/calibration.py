@@ -46,7 +46,7 @@ def python_texts(folder):
     code = {name: "".join((library / file).read_text() for file in files.split()) for name, files in CODE.items()}
     topics = [text for _, text in sorted(pydoc_data.topics.topics.items())]
     prose = "".join(topics[::2])
-    pieces = [text[at : at + 2000] for at in range(0, 80_000, 2000) for text in (code["calibration"], prose)]
+    pieces = [text[at : at + 2000] for at in range(0, 240_000, 2000) for text in (code["calibration"], prose)]
     texts = {
         "calibration": "".join(pieces),
         "code": code["code"][:120_000],

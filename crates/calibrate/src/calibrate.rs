@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf::{Error, TensorType};
+use gguf::{Bytes, Error, TensorType};
 use gguf_graph::RawGraph;
 use gguf_pipeline::Item;
 use gguf_runtime::Executor;
@@ -41,10 +41,11 @@ pub fn is_calibrated(raw: &RawGraph, item: &Item) -> bool {
 }
 
 /// Returns the bytes of a tensor that an earlier run encoded.
-pub type FindEncoded<'m> = dyn Fn(&str) -> Result<Option<Vec<u8>>, Error> + 'm;
+pub type FindEncoded<'m> = dyn Fn(&str) -> Result<Option<Bytes>, Error> + 'm;
 
-/// Receives the encoded tensors, one after the other.
-pub type OnTensor<'e> = dyn FnMut(CalibratedTensor) -> Result<(), Error> + 'e;
+/// Receives the encoded tensors, one after the other, and returns the bytes of each for the quantized model: for example those
+/// of a mapped file, which need no memory.
+pub type OnTensor<'e> = dyn FnMut(CalibratedTensor) -> Result<Bytes, Error> + 'e;
 
 /// Receives the names of tensors that share an input, and the Hessian of each of their matrices.
 pub type OnHessians<'e> = dyn FnMut(&[String], &[Hessian]) -> Result<(), Error> + 'e;
@@ -79,7 +80,7 @@ pub fn calibrate(
         let name = &item.tensor.name;
         let is_used = raw.weights.iter().any(|weight| weight.name == *name);
         if is_used && !all.iter().any(|stage| stage.tensors.contains(name)) {
-            let bytes = item.encoded(item.target, progress)?;
+            let bytes = item.encoded(item.target, progress)?.into();
             quantized = Arc::new(quantized.with_tensor(name, item.target, bytes)?);
         }
     }
@@ -111,8 +112,8 @@ pub fn calibrate(
         walk.set_original(with_fast_matrices(original, &items, progress)?);
         for tensor in encoders.encode(&rest, hessians, residual, options.damping, progress)? {
             let ty = by_name[tensor.name.as_str()].target;
-            quantized = Arc::new(quantized.with_tensor(&tensor.name, ty, tensor.bytes.clone())?);
-            each(tensor)?;
+            let name = tensor.name.clone();
+            quantized = Arc::new(quantized.with_tensor(&name, ty, each(tensor)?)?);
         }
     }
     Ok(quantized)
@@ -133,7 +134,7 @@ fn with_fast_matrices(
         // Q8_0 has 8.5 bits per weight.
         let is_coarse = 8.5 * (target as f64) < 6.0 * fast_size as f64;
         if is_coarse && fast_size < stored {
-            let bytes = item.encoded(TensorType::Q8_0, progress)?;
+            let bytes = item.encoded(TensorType::Q8_0, progress)?.into();
             fast = Arc::new(fast.with_tensor(&item.tensor.name, TensorType::Q8_0, bytes)?);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gguf::Error;
+use gguf::{Bytes, Error};
 use gguf_eval::quality::TensorError;
 use gguf_pipeline::{Item, Job};
 use gguf_runtime::Executor;
@@ -31,13 +31,13 @@ pub fn variant(
     let mut executor = reference.clone();
     if let Some(calibrator) = calibrator {
         let scratch = scratch::directory()?;
-        let mut on_tensor = |tensor: CalibratedTensor| {
-            if let Some(item) = items.iter().find(|item| item.tensor.name == tensor.name) {
-                calibrated.insert(tensor.name.clone(), relative_rms_error(item, &tensor.bytes)?);
-                executor =
-                    Arc::new(executor.with_tensor(&tensor.name, item.target, tensor.bytes)?);
+        let mut on_tensor = |CalibratedTensor { name, bytes, .. }: CalibratedTensor| {
+            let bytes = Bytes::from(bytes);
+            if let Some(item) = items.iter().find(|item| item.tensor.name == name) {
+                executor = Arc::new(executor.with_tensor(&name, item.target, bytes.clone())?);
+                calibrated.insert(name, relative_rms_error(item, &bytes)?);
             }
-            Ok(())
+            Ok(bytes)
         };
         calibrator.calibrate(&items, scratch.path(), &|_| Ok(None), &mut on_tensor, progress)?;
     }
@@ -51,7 +51,7 @@ pub fn variant(
                 let bytes = item.encoded(ty, progress)?;
                 let error = relative_rms_error(item, &bytes)?;
                 if is_used(name) {
-                    executor = Arc::new(executor.with_tensor(name, ty, bytes)?);
+                    executor = Arc::new(executor.with_tensor(name, ty, bytes.into())?);
                 }
                 error
             }

@@ -123,7 +123,9 @@ fn verify_calibrated(
     let mut outcomes = HashMap::new();
     let directory = scratch::directory()?;
     let mut on_tensor = |encoded: CalibratedTensor| {
-        let Some(tensor) = index.get(encoded.name.as_str()) else { return Ok(()) };
+        let Some(tensor) = index.get(encoded.name.as_str()) else {
+            return Ok(encoded.bytes.into());
+        };
         let tensor = Tensor::of_model(tensor);
         let mut expected = Vec::new();
         tensor.read_rows(0, tensor.rows(), &mut expected)?;
@@ -134,7 +136,8 @@ fn verify_calibrated(
             Some(byte) => Outcome::Differs { row: byte as u64 / row_bytes },
         };
         outcomes.insert(encoded.name, outcome);
-        progress.step(encoded.bytes.len() as u64)
+        progress.step(encoded.bytes.len() as u64)?;
+        Ok(encoded.bytes.into())
     };
     calibrator.calibrate(&items, directory.path(), &|_| Ok(None), &mut on_tensor, progress)?;
     Ok(outcomes)

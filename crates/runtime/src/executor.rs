@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gguf::{Error, TensorInfo, TensorType};
+use gguf::{Bytes, Error, TensorInfo, TensorType};
 use gguf_graph::{Embedding, Graph, Index, Op, OutputKind, State};
 use gguf_lora::Adapter;
 use gguf_store::Model;
@@ -139,7 +139,7 @@ impl Executor {
     /// # Errors
     /// `tensor-missing` if the graph has no such tensor, `tensor-shape` if the bytes do not have the size of its shape in
     /// this type.
-    pub fn with_tensor(&self, name: &str, ty: TensorType, bytes: Vec<u8>) -> Result<Self, Error> {
+    pub fn with_tensor(&self, name: &str, ty: TensorType, bytes: Bytes) -> Result<Self, Error> {
         let weights = self.weights.with_tensor(&self.graph, name, ty, bytes)?;
         Ok(Self { weights, ..self.clone() })
     }

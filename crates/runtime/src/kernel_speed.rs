@@ -53,10 +53,9 @@ impl KernelShape {
         let len = self.tensor_type.byte_len(&shape).unwrap_or(0);
         let count = (working_set / len.max(1)).max(1);
         let bytes = weights(len);
-        let matrices = (0..count).map(|_| {
-            let copy = Arc::new(bytes.clone());
-            Matrix::from_bytes("measured", &shape, self.tensor_type, &copy)
-        });
+        let copy = || bytes.clone().into();
+        let matrices =
+            (0..count).map(|_| Matrix::from_bytes("measured", &shape, self.tensor_type, copy()));
         let matrices = matrices.collect::<Result<Vec<_>, Error>>()?;
         let budget = RepackBudget::of_available(Arc::new(MemoryBudget::new(u64::MAX)));
         let watch = Watch::new(&());

@@ -4,7 +4,6 @@
 //! outputs. Other weights, such as norms and convolutions, are small and are changed when the adapters are bound.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use gguf::{Error, TensorType};
 use gguf_graph::{Graph, Op, WeightId};
@@ -74,7 +73,7 @@ impl Adapters {
                         graph,
                         name,
                         TensorType::F32,
-                        apply(&change, tensor)?,
+                        apply(&change, tensor)?.into(),
                     )?;
                 }
                 continue;
@@ -145,8 +144,9 @@ fn of_table(name: &str, pair: &Pair) -> Result<[Matrix; 2], Error> {
     let a = values(&pair.a)?;
     let turned =
         (0..columns as usize).flat_map(|column| a.iter().skip(column).step_by(columns as usize));
-    let bytes = Arc::new(turned.flat_map(|x| x.to_le_bytes()).collect());
-    let turned = Matrix::from_bytes(&pair.a.info.name, &[rank, columns], TensorType::F32, &bytes)?;
+    let bytes: Vec<u8> = turned.flat_map(|x| x.to_le_bytes()).collect();
+    let (name, shape) = (&pair.a.info.name, [rank, columns]);
+    let turned = Matrix::from_bytes(name, &shape, TensorType::F32, bytes.into())?;
     Ok([Matrix::new(&pair.b)?, turned])
 }
 

@@ -1,8 +1,6 @@
 //! Matrices of weights, quantized as in the file.
 
-use std::sync::Arc;
-
-use gguf::{Error, Finding, TensorType};
+use gguf::{Bytes, Error, Finding, TensorType};
 use gguf_quant::Codec;
 use gguf_store::ModelTensor;
 
@@ -31,7 +29,7 @@ pub(crate) struct Matrix {
 
 enum Data {
     Mapped(ModelTensor),
-    Owned(Arc<Vec<u8>>),
+    Owned(Bytes),
 }
 
 impl Matrix {
@@ -65,7 +63,7 @@ impl Matrix {
         } else {
             let mut owned = vec![0; bytes];
             tensor.read_at(&mut owned, 0)?;
-            Data::Owned(Arc::new(owned))
+            Data::Owned(owned.into())
         };
         Ok(Self {
             name: info.name.to_string().into(),
@@ -81,12 +79,12 @@ impl Matrix {
         })
     }
 
-    /// Returns a matrix whose data are in memory.
+    /// Returns a matrix of bytes in the layout of the file.
     pub fn from_bytes(
         name: &str,
         shape: &[u64],
         ty: TensorType,
-        bytes: &Arc<Vec<u8>>,
+        bytes: Bytes,
     ) -> Result<Self, Error> {
         let error = |message: String| {
             Error::from(Finding::error("tensor-shape", message).tensor(name).help("pass all rows"))
@@ -110,7 +108,7 @@ impl Matrix {
             row_bytes: bytes.len() / rows.max(1),
             rows,
             rows_per_matrix: shape.get(1).map_or(1, |extent| *extent as usize),
-            data: Data::Owned(bytes.clone()),
+            data: Data::Owned(bytes),
             #[cfg(target_arch = "x86_64")]
             repacked: LazyRepack::default(),
         })
@@ -127,7 +125,7 @@ impl Matrix {
             row_bytes: data.len() / rows,
             rows,
             rows_per_matrix: rows,
-            data: Data::Owned(Arc::new(data)),
+            data: Data::Owned(data.into()),
             #[cfg(target_arch = "x86_64")]
             repacked: LazyRepack::default(),
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use gguf::units::distinct_sizes;
-use gguf::{Error, Finding, TensorType};
+use gguf::{Bytes, Error, Finding, TensorType};
 use gguf_graph::{Graph, WeightId};
 use gguf_store::{Model, ModelTensor};
 
@@ -116,16 +116,15 @@ impl Weights {
         graph: &Graph,
         name: &str,
         ty: TensorType,
-        bytes: Vec<u8>,
+        bytes: Bytes,
     ) -> Result<Self, Error> {
-        let bytes = Arc::new(bytes);
         let mut weights = self.0.clone();
         let mut found = false;
         for (weight, declared) in weights.iter_mut().zip(&graph.raw().weights) {
             if declared.name != name {
                 continue;
             }
-            let matrix = Matrix::from_bytes(name, &declared.shape, ty, &bytes)?;
+            let matrix = Matrix::from_bytes(name, &declared.shape, ty, bytes.clone())?;
             let floats = if weight.floats.is_empty() { Vec::new() } else { dequantized(&matrix)? };
             *weight = Arc::new(Weight { matrix: weight.matrix.as_ref().map(|_| matrix), floats });
             found = true;

@@ -48,6 +48,7 @@ mod text;
 
 pub use fetch::fetch_header;
 pub use file_id::is_same_file;
+pub use map::map_part;
 pub use model::{Model, ModelFile, ModelTensor};
 pub use output::{
     AtomicFile, ClosedOutput, Existing, Output, OutputLayout, Overwrite, RemoteOutput, RemoteStore,

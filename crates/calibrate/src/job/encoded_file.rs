@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! "GGUFCALI"  SHA-256 of the identity of the work, 64 hexadecimal digits
-//! per tensor: length of the name u32, name, length of the bytes u64, CRC-32 of the bytes, bytes
+//! per tensor: length of the name u32, name, length of the bytes u64, CRC-32 of the bytes, padding to a multiple of 64, bytes
 //! ```
 
 use std::collections::HashMap;
@@ -11,11 +11,14 @@ use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::Error;
-use gguf_store::{LocalFile, Source, digest, scratch};
+use gguf::{Bytes, Error};
+use gguf_store::{LocalFile, Source, digest, map_part, scratch};
 use tempfile::TempDir;
 
 const MAGIC: &[u8; 8] = b"GGUFCALI";
+
+/// The bytes of a tensor begin at a multiple of this.
+const ALIGNMENT: u64 = 64;
 
 /// Maximum length of a name in bytes, as in GGUF headers.
 const MAX_NAME: usize = 65_535;
@@ -37,7 +40,7 @@ pub enum Persistence<'k> {
 /// A file of encoded tensors.
 pub struct EncodedTensors {
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     /// Offset and length of the bytes of each tensor.
     spans: HashMap<String, (u64, u64)>,
     end: u64,
@@ -69,14 +72,15 @@ impl EncodedTensors {
             let what = format!("another process writes {}", path.display());
             return Err(Error::request("output-busy", what, "wait for it, or name another output"));
         }
-        let mut this = Self { path, file, spans: HashMap::new(), end: 0, scratch };
+        let mut this = Self { path, file: Arc::new(file), spans: HashMap::new(), end: 0, scratch };
         let head = [&MAGIC[..], digest::sha256(identity.as_bytes()).as_bytes()].concat();
         let same_work = this.read(&head).map_err(|fault| this.failed(fault))?;
         if !same_work {
             let len = this.file.metadata().map_err(|fault| this.failed(fault))?.len();
             if let (Persistence::Beside { on_restart, .. }, 1..) = (persistence, len) {
                 let mut magic = [0; MAGIC.len()];
-                let read = this.file.rewind().and_then(|()| this.file.read_exact(&mut magic));
+                let mut file = &*this.file;
+                let read = file.rewind().and_then(|()| file.read_exact(&mut magic));
                 if read.is_err() || magic != *MAGIC {
                     let what = format!("{} is not a file of an earlier run", this.path.display());
                     return Err(Error::request("output-refused", what, "name another output"));
@@ -94,9 +98,10 @@ impl EncodedTensors {
 
     fn begin(&mut self, head: &[u8]) -> std::io::Result<()> {
         self.spans.clear();
-        self.file.set_len(0)?;
-        self.file.rewind()?;
-        self.file.write_all(head)?;
+        let mut file = &*self.file;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(head)?;
         self.end = head.len() as u64;
         Ok(())
     }
@@ -105,8 +110,8 @@ impl EncodedTensors {
     /// is dropped.
     fn read(&mut self, head: &[u8]) -> std::io::Result<bool> {
         let mut left = self.file.metadata()?.len();
-        self.file.rewind()?;
-        let mut reader = BufReader::new(&self.file);
+        (&*self.file).rewind()?;
+        let mut reader = BufReader::new(&*self.file);
         let mut found = vec![0; head.len()];
         if left < head.len() as u64 {
             return Ok(false);
@@ -135,9 +140,13 @@ impl EncodedTensors {
             reader.read_exact(&mut check)?;
             let len = u64::from_le_bytes(len);
             left -= 16 + name_len as u64;
-            if len > left {
+            let head_end = self.end + 16 + name_len as u64;
+            let start = head_end.next_multiple_of(ALIGNMENT);
+            if start - head_end > left || len > left - (start - head_end) {
                 break;
             }
+            reader.seek_relative((start - head_end) as i64)?;
+            left -= start - head_end;
             bytes.resize(len as usize, 0);
             reader.read_exact(&mut bytes)?;
             left -= len;
@@ -145,7 +154,6 @@ impl EncodedTensors {
             if crc32fast::hash(&bytes).to_le_bytes() != check {
                 break;
             }
-            let start = self.end + 16 + name_len as u64;
             self.spans.insert(name, (start, len));
             self.end = start + len;
         }
@@ -163,41 +171,44 @@ impl EncodedTensors {
         }
     }
 
-    /// Appends a tensor.
+    /// Appends a tensor, and returns its bytes in the mapped file.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn add(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    /// If it cannot be written or mapped.
+    pub fn add(&mut self, name: &str, bytes: &[u8]) -> Result<Bytes, Error> {
         let head = [
             &(name.len() as u32).to_le_bytes()[..],
             name.as_bytes(),
             &(bytes.len() as u64).to_le_bytes(),
             &crc32fast::hash(bytes).to_le_bytes(),
         ];
-        let head = head.concat();
-        let mut write = || {
-            self.file.seek(SeekFrom::Start(self.end))?;
-            self.file.write_all(&head)?;
-            self.file.write_all(bytes)
+        let mut head = head.concat();
+        let start = (self.end + head.len() as u64).next_multiple_of(ALIGNMENT);
+        head.resize((start - self.end) as usize, 0);
+        let write = || {
+            let mut file = &*self.file;
+            file.seek(SeekFrom::Start(self.end))?;
+            file.write_all(&head)?;
+            file.write_all(bytes)
         };
         write().map_err(|fault| self.failed(fault))?;
-        let start = self.end + head.len() as u64;
         self.spans.insert(name.to_owned(), (start, bytes.len() as u64));
         self.end = start + bytes.len() as u64;
-        Ok(())
+        self.mapped(start, bytes.len() as u64)
     }
 
-    /// Returns the bytes of a tensor.
+    /// Maps the bytes of a tensor. They do not change, since this process holds the lock of the file and only appends.
+    fn mapped(&self, start: u64, len: u64) -> Result<Bytes, Error> {
+        map_part(self.file.clone(), start, len as usize)
+            .map_err(|fault| Error::environment("map", &self.path, fault))
+    }
+
+    /// Returns the bytes of a tensor in the mapped file.
     ///
     /// # Errors
-    /// If they cannot be read.
-    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        let Some((start, len)) = self.spans.get(name) else { return Ok(None) };
-        let mut bytes = vec![0; *len as usize];
-        let mut file = &self.file;
-        let read = file.seek(SeekFrom::Start(*start)).and_then(|_| file.read_exact(&mut bytes));
-        read.map_err(|fault| Error::environment("read", &self.path, fault))?;
-        Ok(Some(bytes))
+    /// If they cannot be mapped.
+    pub fn get(&self, name: &str) -> Result<Option<Bytes>, Error> {
+        self.spans.get(name).map(|(start, len)| self.mapped(*start, *len)).transpose()
     }
 
     /// Returns the offset of the bytes of a tensor.

@@ -212,7 +212,7 @@ impl HessianFile {
             let hessians = self.hessians(&stage, group[0])?;
             let tensors: Vec<CalibratedTensor> =
                 encoders.encode(&group, hessians, Vec::new(), damping, progress)?;
-            tensors.into_iter().try_for_each(&mut *on_tensor)?;
+            tensors.into_iter().try_for_each(|tensor| on_tensor(tensor).map(|_| ()))?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Error, Metadata, TensorType, Value};
+use gguf::{Bytes, Error, Metadata, TensorType, Value};
 use gguf_pipeline::{Content, Item, Job, Stored};
 use gguf_quantize::importance::Importance;
 use gguf_runtime::Executor;
@@ -297,13 +297,14 @@ impl Calibrator {
         let mut notes = Notes::default();
         let find_encoded = |name: &str| {
             let bytes = file.borrow().get(name)?;
-            progress.step(bytes.as_ref().map_or(0, Vec::len) as u64)?;
+            progress.step(bytes.as_ref().map_or(0, Bytes::len) as u64)?;
             Ok(bytes)
         };
         let mut on_tensor = |tensor: CalibratedTensor| {
-            file.borrow_mut().add(&tensor.name, &tensor.bytes)?;
+            let mapped = file.borrow_mut().add(&tensor.name, &tensor.bytes)?;
             notes.add(&tensor);
-            progress.step(tensor.bytes.len() as u64)
+            progress.step(tensor.bytes.len() as u64)?;
+            Ok(mapped)
         };
         let directory = file.borrow().directory().to_owned();
         let quantized =

@@ -64,7 +64,7 @@ pub(super) fn estimate(
         let present = by_variant.iter().zip(present).filter(|(_, present)| **present);
         for tensor in present.flat_map(|(tensors, _)| *tensors) {
             let bytes = tensor.bytes.clone();
-            executor = Arc::new(executor.with_tensor(tensor.name, tensor.ty, bytes)?);
+            executor = Arc::new(executor.with_tensor(tensor.name, tensor.ty, bytes.into())?);
         }
         changes.push(reference.change(&executor, chunks, options, progress)?);
     }

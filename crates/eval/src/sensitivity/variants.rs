@@ -43,7 +43,7 @@ fn with_variant(
     let mut executor = model.executor.clone();
     for (item, ty) in variant {
         let bytes = item.encoded(*ty, progress)?;
-        executor = Arc::new(executor.with_tensor(&item.tensor.name, *ty, bytes)?);
+        executor = Arc::new(executor.with_tensor(&item.tensor.name, *ty, bytes.into())?);
     }
     Ok(Subject { name: model.name.clone(), executor })
 }

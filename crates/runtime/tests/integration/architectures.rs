@@ -113,8 +113,9 @@ fn check_nan(name: &str, executor: Arc<Executor>, whole: bool) {
     };
     let ids = [&IDS[..7], &[0]].concat();
     let [number, nan] = [1.0, f32::NAN].map(|first| {
-        let executor =
-            Arc::new(executor.with_tensor(TABLE, gguf::TensorType::F32, table(first)).unwrap());
+        let executor = Arc::new(
+            executor.with_tensor(TABLE, gguf::TensorType::F32, table(first).into()).unwrap(),
+        );
         let tokens = [of(0, &ids), of(1, &ids[..7])].concat();
         // Not the logits, which multiply by the same table.
         first_of(&mut context(&executor, 512), [OutputKind::Hidden, OutputKind::Logits], tokens)

@@ -93,7 +93,7 @@ fn outputs_with_nan_are_refused() {
         let numbers = [1.0, 2.0, 3.0, number, f32::NEG_INFINITY, 0.0];
         let table: Vec<u8> =
             numbers.iter().chain(&[0.0; 12]).flat_map(|x| x.to_le_bytes()).collect();
-        let executor = executor.with_tensor("table", gguf::TensorType::F32, table).unwrap();
+        let executor = executor.with_tensor("table", gguf::TensorType::F32, table.into()).unwrap();
         let mut context = Context::new(Arc::new(executor), ContextOptions::default()).unwrap();
         let mut run =
             |ids: &[u32]| context.run_finite(&Batch::all_outputs(ids), OutputKind::Hidden, &());

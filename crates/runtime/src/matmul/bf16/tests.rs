@@ -1,7 +1,5 @@
 //! Kernels are bit-exact to the specification, which keeps its error bound.
 
-use std::sync::Arc;
-
 use gguf::TensorType;
 use pulp::cast;
 
@@ -125,7 +123,7 @@ fn matrix(random: &mut Random, ty: TensorType, len: usize, rows: usize) -> Matri
         let row: Vec<f32> = (0..len).map(|_| random.with_magnitude(5)).collect();
         gguf_quant::encode_row(ty, &row, Some(&vec![1.0; len]), bytes).unwrap();
     }
-    Matrix::from_bytes("weights", &shape, ty, &Arc::new(bytes)).unwrap()
+    Matrix::from_bytes("weights", &shape, ty, bytes.into()).unwrap()
 }
 
 fn activations(random: &mut Random, tokens: usize, width: usize) -> Value {

@@ -262,8 +262,8 @@ fn repeated_runs(by: SimdToken, shape: &[u64], tokens: usize, limit: u64) -> (Ve
     let random = &mut Random(3);
     let rows = shape[1..].iter().product::<u64>() as usize;
     let width = shape[0] as usize;
-    let bytes = Arc::new(weights(random, TensorType::Q4_K, rows, width, None));
-    let matrix = Matrix::from_bytes("m", shape, TensorType::Q4_K, &bytes).unwrap();
+    let bytes = weights(random, TensorType::Q4_K, rows, width, None);
+    let matrix = Matrix::from_bytes("m", shape, TensorType::Q4_K, bytes.into()).unwrap();
     let x = activations(random, tokens, width, 1.0);
     let budget = crate::repack::RepackBudget::new(limit);
     let watch = crate::watch::Watch::new(&());
