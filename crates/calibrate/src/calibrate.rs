@@ -89,6 +89,7 @@ pub fn calibrate(
     let compared = options.compared.saturating_mul(widths.min().unwrap_or(0));
     let mut walk = PairedRun::new(original, chunks, compared, directory)?;
     let mut encoders = Encoders::default();
+    let mut previous: Vec<&Item> = Vec::new();
     for stage in &all {
         let items: Vec<&Item> = stage.tensors.iter().map(|name| by_name[name.as_str()]).collect();
         let mut rest = Vec::new();
@@ -101,16 +102,18 @@ pub fn calibrate(
                 None => rest.push(*item),
             }
         }
+        // The run up to this stage multiplies with the matrices of the previous one, its statistics with those of this one.
+        previous.extend(&items);
+        walk.set_original(with_fast_matrices(original, &previous, progress)?);
+        previous = items;
         if rest.is_empty() {
             // Activations are rounded at each stage, so a resumed run stops at the same ones.
             walk.skip_stage(stage, &quantized, progress)?;
-            walk.set_original(with_fast_matrices(original, &items, progress)?);
             continue;
         }
-        let StageStatistics { hessians, residual } =
+        let StageStatistics { hessians, output_error } =
             walk.collect_stage(stage, &quantized, progress)?;
-        walk.set_original(with_fast_matrices(original, &items, progress)?);
-        for tensor in encoders.encode(&rest, hessians, residual, options.damping, progress)? {
+        for tensor in encoders.encode(&rest, hessians, output_error, options.damping, progress)? {
             let ty = by_name[tensor.name.as_str()].target;
             let name = tensor.name.clone();
             quantized = Arc::new(quantized.with_tensor(&name, ty, each(tensor)?)?);

@@ -17,22 +17,24 @@ use crate::tile::Tile;
 /// to later columns.
 const CHUNK: usize = 32;
 
-/// Corrects the weights for the input drift and the accumulated error before rounding: adds
-/// `strength (W drift + residual) (Rᵀ D R)⁻¹`. `first` is the matrix row of the first row of
+/// Corrects the weights for the errors of earlier matrices before rounding: adds
+/// `strength (W drift + output_error) (Rᵀ D R)⁻¹`. `first` is the matrix row of the first row of
 /// the tile.
 #[inline(always)]
 pub(crate) fn correct_weights<S: Simd>(tile: &mut Tile<'_, S>, first: usize) {
-    let Objective { factor: CholeskyFactor { n, r, d }, drift, residual, strength, .. } =
+    let Objective { factor: CholeskyFactor { n, r, d }, drift, output_error, strength, .. } =
         tile.objective;
     let n = *n;
-    if drift.is_empty() {
+    if drift.is_empty() && output_error.is_empty() {
         return;
     }
     let mut b = vec![[0.0; ROWS]; n];
-    matmul(tile.simd, (drift, n), 0..n, 0..n, &tile.w, &mut b);
+    if !drift.is_empty() {
+        matmul(tile.simd, (drift, n), 0..n, 0..n, &tile.w, &mut b);
+    }
     for row in 0..tile.rows {
-        if let Some(residual) = residual.get((first + row) * n..(first + row + 1) * n) {
-            b.iter_mut().zip(residual).for_each(|(b, residual)| b[row] += residual);
+        if let Some(error) = output_error.get((first + row) * n..(first + row + 1) * n) {
+            b.iter_mut().zip(error).for_each(|(b, error)| b[row] += error);
         }
     }
     // Solves x Rᵀ D R = b: first u R = b, then x Rᵀ = u / D.

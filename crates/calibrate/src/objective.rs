@@ -14,9 +14,9 @@ pub struct Objective {
     pub(crate) factor: CholeskyFactor,
     /// See [`Hessian::drift`].
     pub(crate) drift: Vec<f32>,
-    /// Sums of `r[i] y[j]`, where `r` is the accumulated error of the value that the output is
-    /// added to and `y` the input. One row per row of the matrix, or empty.
-    pub(crate) residual: Vec<f32>,
+    /// Sums of `e[i] y[j]`, where `e` is the error of the output that earlier matrices cause, and `y` the input. One row per
+    /// row of the matrix, or empty. Errors in `drift` are not repeated here.
+    pub(crate) output_error: Vec<f32>,
     /// Strength of the error correction, for the sums over all tokens.
     pub(crate) strength: f32,
 }
@@ -37,12 +37,13 @@ impl Objective {
         let factor = CholeskyFactor::new(&matrix, n);
         // The sums cover only the compared tokens; this scales them to all tokens.
         let strength = tokens as f32 / (compared as f32 + HALF_STRENGTH_TOKENS * n as f32);
-        Self { matrix, factor, drift, residual: Vec::new(), strength }
+        Self { matrix, factor, drift, output_error: Vec::new(), strength }
     }
 
-    /// Adds the accumulated error of the value that the output is added to.
-    pub fn with_residual(mut self, residual: Vec<f32>) -> Self {
-        self.residual = residual;
+    /// Adds sums of `e[i] y[j]` over the compared tokens, where `e` is the error of the output that earlier matrices cause, as
+    /// far as the drift does not have it, and `y` the input: as many rows of `n` as the matrix has.
+    pub fn with_output_error(mut self, sums: Vec<f32>) -> Self {
+        self.output_error = sums;
         self
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::ScopedJoinHandle;
 
 use gguf::Error;
-use gguf_graph::{OutputKind, ValueId};
+use gguf_graph::{Matmul, Op, OutputKind, ValueId};
 use gguf_runtime::{
     Batch, CacheType, Context, ContextOptions, Executor, LiveValues, Observer, Value,
 };
@@ -27,9 +27,8 @@ const TOGETHER: usize = 1024;
 pub(crate) struct StageStatistics {
     /// Hessian of each matrix.
     pub hessians: Vec<Hessian>,
-    /// Sums of `r[i] y[j]`, where `r` is the accumulated error of the value that the output is
-    /// added to and `y` the input; may be empty.
-    pub residual: Vec<f32>,
+    /// See [`Objective::with_output_error`](crate::Objective::with_output_error); may be empty.
+    pub output_error: Vec<f32>,
 }
 
 impl StageStatistics {
@@ -44,12 +43,11 @@ impl StageStatistics {
         }
     }
 
-    /// Adds some tokens of the accumulated error of the value that the output is added to.
-    fn add_residual(&mut self, input: &Value, desired: &Value, actual: &Value) {
-        let pairs = desired.data.iter().zip(&actual.data);
-        let difference: Vec<f32> = pairs.map(|(desired, actual)| desired - actual).collect();
-        self.residual.resize(desired.width * input.width, 0.0);
-        add_cross((&difference, desired.width), &input.data, input.width, &mut self.residual);
+    /// Adds some tokens of the error of the output.
+    fn add_output_error(&mut self, input: &Value, error: &Value) {
+        self.output_error.resize(error.width * input.width, 0.0);
+        add_cross((&error.data, error.width), &input.data, input.width, &mut self.output_error);
+        self.hessians.iter_mut().for_each(|hessian| hessian.compared += error.rows as u64);
     }
 }
 
@@ -132,25 +130,25 @@ impl PairedRun {
         Context::new(model.clone(), self.options)
     }
 
-    /// Runs all operations before `op`. Calls `each` for every batch with the values that later
+    /// Runs all operations before `op`. Calls `each` for every batch with it and the values that later
     /// operations read: those of the original model if it reads the batch, and those of the
     /// quantized model.
     fn advance_to(
         &mut self,
         quantized: &Arc<Executor>,
         op: usize,
-        each: &mut dyn FnMut(&LiveValues, &LiveValues),
+        each: &mut dyn FnMut(&Batch, &LiveValues, &LiveValues) -> Result<(), Error>,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let nothing = LiveValues::new();
         let spare = SpareMemory::default();
         if op == self.at {
             let mut activations = self.activations.read()?;
-            for number in 0..self.batches.len() {
+            for (number, batch) in self.batches.iter().enumerate() {
                 let is_compared = number < self.compared;
                 let original = is_compared.then(|| activations.next(&spare)).transpose()?;
                 let quantized = activations.next(&spare)?;
-                each(original.as_ref().unwrap_or(&nothing), &quantized);
+                each(batch, original.as_ref().unwrap_or(&nothing), &quantized)?;
                 original.into_iter().chain([quantized]).for_each(|values| spare.give(values));
             }
             return Ok(());
@@ -191,7 +189,7 @@ impl PairedRun {
                     let is_compared = number < self.compared;
                     let desired = is_compared.then(|| advance(&mut original)).transpose()?;
                     let actual = advance(&mut quantized)?;
-                    each(desired.as_ref().unwrap_or(&nothing), &actual);
+                    each(batch, desired.as_ref().unwrap_or(&nothing), &actual)?;
                     for values in desired.into_iter().chain([actual]) {
                         if outputs.send(values).is_err() {
                             // The writer has failed, and says why.
@@ -223,7 +221,7 @@ impl PairedRun {
         if self.at == stage.op {
             return Ok(());
         }
-        self.advance_to(quantized, stage.op, &mut |_, _| (), progress)
+        self.advance_to(quantized, stage.op, &mut |_, _, _| Ok(()), progress)
     }
 
     /// Advances to a stage and collects the statistics of its input.
@@ -239,22 +237,27 @@ impl PairedRun {
         let mut seen = StageStatistics::default();
         match stage.input {
             StageInput::Value { x, parts, added_to } => {
-                let with_drift = self.compared > 0;
-                let mut each = |original: &LiveValues, quantized: &LiveValues| {
-                    let Some(input) = quantized.get(&x) else { return };
+                let with_drift = self.compared > 0 && added_to.is_none();
+                let mut matrix = Product::new(self, stage.op)?;
+                let mut each = |batch: &Batch, original: &LiveValues, quantized: &LiveValues| {
+                    let Some(input) = quantized.get(&x) else { return Ok(()) };
                     let stream =
                         added_to.and_then(|stream| Some((stream, quantized.get(&stream)?)));
                     let Some((stream, actual)) = stream else {
                         seen.add(original.get(&x), input, parts, with_drift);
-                        return;
+                        return Ok(());
                     };
                     let roots = token_weights::roots(input, actual);
-                    let scaled = |value: &Value| token_weights::scaled(value, &roots);
-                    let input = scaled(input);
-                    seen.add(original.get(&x).map(scaled).as_ref(), &input, parts, with_drift);
-                    if let Some(desired) = original.get(&stream) {
-                        seen.add_residual(&input, &scaled(desired), &scaled(actual));
+                    let weighted = token_weights::scaled(input, &roots);
+                    seen.add(None, &weighted, parts, with_drift);
+                    let desired = (original.get(&x), original.get(&stream));
+                    if let (Some(desired_input), Some(desired)) = desired {
+                        let of_input =
+                            matrix.times(batch, x, minus(desired_input, input), progress)?;
+                        let error = plus(&minus(desired, actual), &of_input);
+                        seen.add_output_error(&weighted, &token_weights::scaled(&error, &roots));
                     }
+                    Ok(())
                 };
                 self.advance_to(quantized, stage.op, &mut each, progress)?;
             }
@@ -306,6 +309,53 @@ impl PairedRun {
 /// Waits for a thread.
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn minus(a: &Value, b: &Value) -> Value {
+    Value { data: a.data.iter().zip(&b.data).map(|(a, b)| a - b).collect(), ..*a }
+}
+
+fn plus(a: &Value, b: &Value) -> Value {
+    Value { data: a.data.iter().zip(&b.data).map(|(a, b)| a + b).collect(), ..*a }
+}
+
+/// A matrix of the original model.
+struct Product {
+    context: Context,
+    kind: OutputKind,
+    /// Index of the operation that multiplies with it.
+    op: usize,
+}
+
+impl Product {
+    fn new(run: &PairedRun, op: usize) -> Result<Self, Error> {
+        Ok(Self { context: run.context(&run.original)?, kind: run.kind, op })
+    }
+
+    /// Multiplies a value, which takes the place of `x`, with the matrix, and adds no bias.
+    fn times(
+        &mut self,
+        batch: &Batch,
+        x: ValueId,
+        value: Value,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        let Self { kind, op, .. } = *self;
+        let executor = self.context.executor().clone();
+        let mut output = |value: Value| -> Result<Value, Error> {
+            let before = LiveValues::from([(x, value)]);
+            let mut values =
+                self.context.run_range(batch, op..op + 1, before, kind, None, progress)?;
+            Ok(values.remove(&ValueId(op as u32)).unwrap_or_default())
+        };
+        match executor.graph().raw().main.ops[op] {
+            Op::Matmul(Matmul { bias: Some(_), .. }) => {
+                let zeros = Value { data: vec![0.0; value.data.len()], ..value };
+                Ok(minus(&output(value)?, &output(zeros)?))
+            }
+            _ => output(value),
+        }
+    }
 }
 
 /// Returns some columns of all rows.

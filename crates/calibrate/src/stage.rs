@@ -22,7 +22,7 @@ pub(crate) enum StageInput {
         x: ValueId,
         /// Number of equal parts of each row, each for a matrix of its own.
         parts: usize,
-        /// Value that the output is added to right away, if there is one.
+        /// Value that the output of the only matrix is added to right away, if there is one.
         added_to: Option<ValueId>,
     },
     /// Rows that the operation itself routes to several matrices (MoE).

@@ -91,7 +91,7 @@ impl Encoders {
     }
 
     /// Encodes tensors that share an input. `hessians` holds one symmetrized Hessian per matrix and
-    /// may be empty; `residual` is the argument of [`Objective::with_residual`] for tensors with one
+    /// may be empty; `output_error` is the argument of [`Objective::with_output_error`] for tensors with one
     /// matrix; `damping` is that of [`CalibrateOptions`](crate::CalibrateOptions).
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Encoders {
         &mut self,
         items: &[&Item],
         hessians: Vec<Hessian>,
-        residual: Vec<f32>,
+        output_error: Vec<f32>,
         damping: f32,
         progress: &dyn Progress,
     ) -> Result<Vec<CalibratedTensor>, Error> {
@@ -108,12 +108,12 @@ impl Encoders {
         let matrices = tensors.iter().map(|encoded| encoded.matrices).max().unwrap_or(0);
         let columns = tensors.first().map_or(0, |encoded| encoded.columns);
         let mut hessians = hessians.into_iter();
-        let mut residual = Some(residual);
+        let mut output_error = Some(output_error);
         for number in 0..matrices {
             let known = hessians.next().unwrap_or_else(|| Hessian::new(columns, false));
             let (tokens, dead_columns) = (known.tokens, known.dead_columns());
-            let target =
-                Objective::new(known, damping).with_residual(residual.take().unwrap_or_default());
+            let target = Objective::new(known, damping)
+                .with_output_error(output_error.take().unwrap_or_default());
             for (item, encoded) in items.iter().zip(&mut tensors) {
                 progress.step(0)?;
                 let rows = item.tensor.rows() / encoded.matrices.max(1) as u64;
