@@ -89,7 +89,7 @@ pub fn calibrate(
     let compared = options.compared.saturating_mul(widths.min().unwrap_or(0));
     let mut walk = PairedRun::new(original, chunks, compared, directory)?;
     let mut encoders = Encoders::default();
-    let mut previous: Vec<&Item> = Vec::new();
+    let mut previous = Vec::new();
     for stage in &all {
         let items: Vec<&Item> = stage.tensors.iter().map(|name| by_name[name.as_str()]).collect();
         let mut rest = Vec::new();
@@ -103,9 +103,13 @@ pub fn calibrate(
             }
         }
         // The run up to this stage multiplies with the matrices of the previous one, its statistics with those of this one.
-        previous.extend(&items);
-        walk.set_original(with_fast_matrices(original, &previous, progress)?);
-        previous = items;
+        let current = fast_matrices(&items, progress)?;
+        let mut fast = original.clone();
+        for (name, bytes) in previous.iter().chain(&current) {
+            fast = Arc::new(fast.with_tensor(name, TensorType::Q8_0, bytes.clone())?);
+        }
+        walk.set_original(fast);
+        previous = current;
         if rest.is_empty() {
             // Activations are rounded at each stage, so a resumed run stops at the same ones.
             walk.skip_stage(stage, &quantized, progress)?;
@@ -122,14 +126,10 @@ pub fn calibrate(
     Ok(quantized)
 }
 
-/// Returns the original model with matrices in Q8_0, whose products take a fraction of the time of those in F16. The error
-/// of Q8_0 is small beside that of types with less than 6 bits per weight; for others, nothing changes.
-fn with_fast_matrices(
-    original: &Arc<Executor>,
-    items: &[&Item],
-    progress: &dyn Progress,
-) -> Result<Arc<Executor>, Error> {
-    let mut fast = original.clone();
+/// Returns the names and the bytes of matrices in Q8_0, whose products take a fraction of the time of those in F16. The error
+/// of Q8_0 is small beside that of types with less than 6 bits per weight; matrices of other types are left out.
+fn fast_matrices(items: &[&Item], progress: &dyn Progress) -> Result<Vec<(String, Bytes)>, Error> {
+    let mut fast = Vec::new();
     for item in items {
         let size = |ty: TensorType| ty.byte_len(&item.tensor.shape);
         let sizes = (size(item.target), size(TensorType::Q8_0), size(item.tensor.stored_type));
@@ -137,8 +137,8 @@ fn with_fast_matrices(
         // Q8_0 has 8.5 bits per weight.
         let is_coarse = 8.5 * (target as f64) < 6.0 * fast_size as f64;
         if is_coarse && fast_size < stored {
-            let bytes = item.encoded(TensorType::Q8_0, progress)?.into();
-            fast = Arc::new(fast.with_tensor(&item.tensor.name, TensorType::Q8_0, bytes)?);
+            let bytes = item.encoded(TensorType::Q8_0, progress)?;
+            fast.push((item.tensor.name.clone(), bytes.into()));
         }
     }
     Ok(fast)

@@ -238,19 +238,22 @@ impl PairedRun {
         match stage.input {
             StageInput::Value { x, parts, added_to } => {
                 let with_drift = self.compared > 0 && added_to.is_none();
-                let mut matrix = Product::new(self, stage.op)?;
+                let mut added_to = added_to
+                    .map(|stream| Product::new(self, stage.op).map(|matrix| (stream, matrix)))
+                    .transpose()?;
                 let mut each = |batch: &Batch, original: &LiveValues, quantized: &LiveValues| {
                     let Some(input) = quantized.get(&x) else { return Ok(()) };
-                    let stream =
-                        added_to.and_then(|stream| Some((stream, quantized.get(&stream)?)));
-                    let Some((stream, actual)) = stream else {
+                    let stream = added_to.as_mut().and_then(|(stream, matrix)| {
+                        Some((&*stream, matrix, quantized.get(stream)?))
+                    });
+                    let Some((stream, matrix, actual)) = stream else {
                         seen.add(original.get(&x), input, parts, with_drift);
                         return Ok(());
                     };
                     let roots = token_weights::roots(input, actual);
                     let weighted = token_weights::scaled(input, &roots);
                     seen.add(None, &weighted, parts, with_drift);
-                    let desired = (original.get(&x), original.get(&stream));
+                    let desired = (original.get(&x), original.get(stream));
                     if let (Some(desired_input), Some(desired)) = desired {
                         let of_input =
                             matrix.times(batch, x, minus(desired_input, input), progress)?;
