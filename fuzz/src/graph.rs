@@ -41,6 +41,11 @@ fn compute(model: &Model, graph: &Graph, how: Precision) -> bool {
         let _ = context.encode(0, &features, &());
         let _ = context.encode(1, &features, &());
     }
+    if let Some(width) = graph.encoder().and_then(|(program, _)| program.token_features_width()) {
+        let width = width.min(1 << 20);
+        let features = Value { rows: 3, width, data: vec![0.25; 3 * width] };
+        let _ = context.append_features(0, &features, &());
+    }
     let tokens = (0..9).map(|i| Token { id: i % 4, sequence: i as usize % 2, output: i != 3 });
     let batch = Batch { tokens: tokens.collect() };
     let width = graph.main().0.token_features_width().unwrap_or(0).min(1 << 20);

@@ -67,12 +67,18 @@ impl Graph {
         if let Some(weight) = raw.weights.iter().find(|weight| !names.insert(&*weight.name)) {
             return Err(invalid(format!("the weight {} occurs twice", weight.name)));
         }
-        let mut writers = vec![None; raw.states.len()];
         let encoder = match &raw.encoder {
-            Some(program) => shapes(&raw, program, true, limits, &mut writers)?,
+            Some(program) => shapes(&raw, program, true, limits)?,
             None => Vec::new(),
         };
-        let main = shapes(&raw, &raw.main, false, limits, &mut writers)?;
+        let reads_tokens = |program: &&Program| program.token_features_width().is_none();
+        if raw.encoder.iter().filter(reads_tokens).any(|encoder| encoder.stores_tokens(&raw.states))
+        {
+            let message =
+                "the encoder stores keys and values in a KV cache, but reads no features of tokens";
+            return Err(invalid(message));
+        }
+        let main = shapes(&raw, &raw.main, false, limits)?;
         if let Some(state) = differing_heads(&raw) {
             let message = format!("operations read state {} with different `heads_kv`", state.0);
             return Err(invalid(message));
@@ -206,20 +212,12 @@ fn differing_heads(raw: &RawGraph) -> Option<StateId> {
     })
 }
 
-/// The operation that writes a state.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Writer {
-    is_encoder: bool,
-    write: StateWrite,
-}
-
 /// Returns the shapes of all values of a program.
 fn shapes(
     graph: &RawGraph,
     program: &Program,
     is_encoder: bool,
     limits: Limits,
-    writers: &mut [Option<Writer>],
 ) -> Result<Vec<Shape>, Finding> {
     let name = if is_encoder { "encoder" } else { "main program" };
     if program.ops.len() > limits.ops {
@@ -228,6 +226,7 @@ fn shapes(
     let features_width = graph.encoder.as_ref().and_then(Program::features_width);
     let features_width = features_width.and_then(|width| u32::try_from(width).ok());
     let mut shapes = Vec::with_capacity(program.ops.len());
+    let mut writes: Vec<Option<StateWrite>> = vec![None; graph.states.len()];
     let mut width = 0;
     for (number, op) in program.ops.iter().enumerate() {
         let RawGraph { weights, states, .. } = graph;
@@ -241,12 +240,9 @@ fn shapes(
         }
         for write in op.writes() {
             let StateWrite { state, key_value } = write;
-            let writer = writers.get_mut(state.0 as usize);
-            let other = writer.map(|writer| writer.replace(Writer { is_encoder, write }));
+            let other = writes.get_mut(state.0 as usize).map(|of_state| of_state.replace(write));
             let is_only = other.is_some_and(|other| {
-                other.is_none_or(|other| {
-                    key_value.is_some() && other == Writer { is_encoder, write }
-                })
+                other.is_none_or(|other| key_value.is_some() && other == write)
             });
             if !is_only {
                 return Err(place(&format!("another operation writes state {} too", state.0)));
@@ -296,6 +292,21 @@ mod tests {
         let two = json!([frames, {"op": "features", "width": 5}]);
         let message = error(json!([]), two, main);
         assert_eq!(message, "encoder, operation 1: the width of the features is 5; expected 4");
+    }
+
+    #[test]
+    fn an_encoder_of_token_features_stores_keys_and_values() {
+        let store = json!({"op": "kv_store", "key": 0, "value": 0, "state": 0});
+        let states = json!([{"kind": "kv_cache", "key_width": 4, "value_width": 4}]);
+        let tokens = json!({"op": "embedding", "table": 0, "index": "token"});
+        let message = error(states.clone(), json!([tokens, store]), json!([tokens]));
+        assert_eq!(
+            message,
+            "the encoder stores keys and values in a KV cache, but reads no features of tokens"
+        );
+        let features = json!({"op": "token_features", "width": 4});
+        let message = error(states, json!([features, store, store]), json!([tokens]));
+        assert_eq!(message, "encoder, operation 2: another operation writes state 0 too");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::ValueId;
-use crate::op::Op;
+use crate::op::{KvStore, Op};
 use crate::tensor::{State, Weight};
 
 /// An unchecked computation graph. [`Graph::new`](crate::Graph::new) checks it.
@@ -16,7 +16,7 @@ pub struct RawGraph {
     pub weights: Vec<Weight>,
     /// Memory that persists between runs.
     pub states: Vec<State>,
-    /// Program that runs once before the first token.
+    /// Program that runs once before the first token, or for tokens of which only features are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoder: Option<Program>,
     /// Program that runs for each batch of tokens.
@@ -66,6 +66,16 @@ impl Program {
         self.ops.iter().find_map(|op| match op {
             Op::TokenFeatures(features) => Some(features.width as usize),
             _ => None,
+        })
+    }
+
+    /// Whether it stores keys and values of tokens in KV caches.
+    pub(crate) fn stores_tokens(&self, states: &[State]) -> bool {
+        self.ops.iter().any(|op| match op {
+            Op::KvStore(KvStore { state, .. }) => {
+                matches!(states.get(state.0 as usize), Some(State::KvCache { .. }))
+            }
+            _ => false,
         })
     }
 

@@ -7,7 +7,7 @@ use gguf::{Finding, TensorType};
 use gguf_graph::{Attention, Graph, KvSource, Mask, Op, OutputKind};
 use gguf_models::{DraftFeatures, Purpose};
 use gguf_runtime::memory_estimate::trained_context;
-use gguf_runtime::speculation::{DraftModel, DraftSource, FeatureDraft};
+use gguf_runtime::speculation::{Block, BlockDraft, DraftModel, DraftSource, FeatureDraft};
 use gguf_runtime::{Context, ContextOptions, Executor, MemoryBudget};
 use gguf_store::Model;
 use gguf_tokenizer::{Tokenizer, TokenizerOptions};
@@ -21,6 +21,12 @@ const UNUSABLE: &str = "draft-unusable";
 /// Architecture of EAGLE 3 models.
 const EAGLE3: &str = "eagle3";
 
+/// Architecture of DFlash and DSpark models.
+const DFLASH: &str = "dflash";
+
+/// Tensor that only DSpark models have.
+const MARKOV: &str = "markov_w1.weight";
+
 /// Maximum difference of the numbers of tokens, which may be padded differently. As in llama.cpp.
 const PADDING: usize = 128;
 
@@ -30,6 +36,9 @@ const FIRST_ID: usize = 5;
 /// Help for a draft model of another vocabulary.
 const SAME_FAMILY: &str =
     "use a smaller model of the same family, with the same tokenizer, or omit --draft";
+
+/// Maximum number of tokens of a block.
+const MAX_BLOCK: u32 = 1024;
 
 /// Number of drafted tokens after which the weights of a draft model are repacked.
 const REPACK_AFTER: usize = 48;
@@ -46,13 +55,24 @@ pub struct Draft {
     target: Arc<Executor>,
     /// Size of the vocabulary of the target model.
     vocabulary: usize,
-    /// For a draft model that reads features of the target model: ids of the target model, if those of the draft differ.
-    target_ids: Option<Vec<u32>>,
+    /// Ids of the target model, if those of the draft differ.
+    target_ids: Vec<u32>,
+    kind: Kind,
+}
+
+/// What a draft model reads and predicts.
+enum Kind {
+    /// A language model, which reads tokens.
+    Tokens,
+    /// A model that reads features of the target model, and predicts a token at a time.
+    Features,
+    /// A model that reads features of the target model, and predicts blocks; with a Markov head, if it has one.
+    Blocks(Block, Option<Arc<Executor>>),
 }
 
 impl Draft {
-    /// Loads a draft model for a target model and its tokenizer: a smaller language model, an EAGLE 3 model, or a file
-    /// with the MTP layers of the target model.
+    /// Loads a draft model for a target model and its tokenizer: a smaller language model, an EAGLE 3, DFlash or DSpark
+    /// model, or a file with the MTP layers of the target model.
     ///
     /// # Errors
     /// As [`load`](crate::run::load); `draft-unusable` if the draft model is not causal, has recurrent states, or was made
@@ -68,8 +88,11 @@ impl Draft {
         let opened = open(source)?;
         let files = opened.files().map(PathBuf::from).collect();
         let model = opened.into_model();
-        let draft = if model.metadata().architecture() == Some(EAGLE3) {
+        let architecture = model.metadata().architecture();
+        let draft = if architecture == Some(EAGLE3) {
             eagle3(&model, &name, options, target)
+        } else if architecture == Some(DFLASH) {
+            dflash(&model, &name, options, target)
         } else if has_only_mtp(&model) {
             mtp(&model, &name, options, target)
         } else {
@@ -128,9 +151,16 @@ impl Draft {
         let context = Context::new(self.executor.clone(), options)
             .map_err(|error| of_draft(error, &self.source))?;
         let (target, vocabulary) = (&self.target, self.vocabulary);
-        Ok(match &self.target_ids {
-            None => Box::new(DraftModel::new(context, target, vocabulary)),
-            Some(ids) => Box::new(FeatureDraft::new(context, target, ids.clone(), vocabulary)),
+        let ids = self.target_ids.clone();
+        Ok(match &self.kind {
+            Kind::Tokens => Box::new(DraftModel::new(context, target, vocabulary)),
+            Kind::Features => Box::new(FeatureDraft::new(context, target, ids, vocabulary)),
+            Kind::Blocks(block, markov) => {
+                let context_of = |head: &Arc<Executor>| Context::new(head.clone(), options);
+                let markov = markov.as_ref().map(context_of).transpose();
+                let markov = markov.map_err(|error| of_draft(error, &self.source))?;
+                Box::new(BlockDraft::new(context, markov, *block, target, ids, vocabulary))
+            }
         })
     }
 }
@@ -151,7 +181,8 @@ fn language_model(model: LoadedModel, source: &str, target: &LoadedModel) -> Res
         source: source.to_owned(),
         target: target.executor.clone(),
         vocabulary: vocabulary(target),
-        target_ids: None,
+        target_ids: Vec::new(),
+        kind: Kind::Tokens,
     })
 }
 
@@ -162,7 +193,70 @@ fn eagle3(
     options: &ExecutorOptions,
     target: &LoadedModel,
 ) -> Result<Draft, Error> {
-    let layers = model.metadata().get(&format!("{EAGLE3}.target_layers"));
+    let hidden = model.metadata().u64(&format!("{EAGLE3}.target_hidden_size")).unwrap_or(0);
+    let target_executor = with_layer_inputs(model, EAGLE3, hidden, target)?;
+    let executor = of_target_vocabulary(model, &Purpose::Model, options, target)?;
+    let target_ids = target_ids(model, &executor, vocabulary(target))?;
+    Ok(feature_draft(executor, source, target_executor, vocabulary(target), target_ids))
+}
+
+/// Returns a DFlash or DSpark model as a draft model.
+fn dflash(
+    model: &Model,
+    source: &str,
+    options: &ExecutorOptions,
+    target: &LoadedModel,
+) -> Result<Draft, Error> {
+    let metadata = model.metadata();
+    let hidden = metadata.u64(&format!("{DFLASH}.embedding_length")).unwrap_or(0);
+    let target_executor = with_layer_inputs(model, DFLASH, hidden, target)?;
+    let executor = of_target_vocabulary(model, &Purpose::Model, options, target)?;
+    let vocabulary = vocabulary(target);
+    let target_ids = target_ids(model, &executor, vocabulary)?;
+    let number = |name: &str| metadata.u64(name).and_then(|number| u32::try_from(number).ok());
+    let mask = number("tokenizer.ggml.mask_token_id").filter(|id| (*id as usize) < vocabulary);
+    let len = number(&format!("{DFLASH}.block_size")).filter(|len| (2..=MAX_BLOCK).contains(len));
+    let (Some(mask), Some(len)) = (mask, len) else {
+        let what = format!(
+            "it has no mask token of the target model, or no block size from 2 to {MAX_BLOCK}"
+        );
+        return Err(Error::request(UNUSABLE, what, "convert it again"));
+    };
+    let has_markov_head = model.index().contains_key(MARKOV);
+    let head = has_markov_head
+        .then(|| of_target_vocabulary(model, &Purpose::MarkovHead, options, target))
+        .transpose()?;
+    if let Some(head) = &head {
+        let widths = [head, &executor].map(|model| model.width(OutputKind::Logits));
+        if widths[0] != widths[1] || head.vocabulary_len().is_none_or(|len| len < vocabulary) {
+            let what = "its Markov head has another vocabulary";
+            return Err(Error::request(UNUSABLE, what, "convert it again"));
+        }
+    }
+    let from_anchor = metadata.get(&format!("{DFLASH}.sample_from_anchor"));
+    let predicts_from_anchor =
+        has_markov_head && from_anchor.and_then(gguf::Value::to_bool).unwrap_or(true);
+    let block = Block { len: len as usize, mask, predicts_from_anchor };
+    Ok(Draft {
+        executor,
+        trained_context: None,
+        source: source.to_owned(),
+        target: target_executor,
+        vocabulary,
+        target_ids,
+        kind: Kind::Blocks(block, head),
+    })
+}
+
+/// Returns the target model as one that computes the hidden states that a draft of an architecture reads, given their number per
+/// layer.
+fn with_layer_inputs(
+    model: &Model,
+    architecture: &str,
+    hidden: u64,
+    target: &LoadedModel,
+) -> Result<Arc<Executor>, Error> {
+    let layers = model.metadata().get(&format!("{architecture}.target_layers"));
     let layers = layers
         .and_then(gguf::Value::as_array)
         .and_then(|layers| layers.iter().map(|layer| layer.to_u64()).collect::<Option<Vec<_>>>());
@@ -170,7 +264,6 @@ fn eagle3(
         let what = "it does not name the layers of its target model (`target_layers`)";
         return Err(Error::request(UNUSABLE, what, "convert it again"));
     };
-    let hidden = model.metadata().u64(&format!("{EAGLE3}.target_hidden_size")).unwrap_or(0);
     let reads = hidden.saturating_mul(layers.len() as u64);
     let (target_executor, width) = with_features(target, DraftFeatures::LayerInputs(layers))?;
     if reads != width as u64 {
@@ -179,16 +272,24 @@ fn eagle3(
         );
         return Err(Error::request(UNUSABLE, what, "use the draft of this target model"));
     }
+    Ok(target_executor)
+}
+
+/// Creates the executor of a draft model that may lack token embedding and output matrix, which are those of the target model
+/// then.
+fn of_target_vocabulary(
+    model: &Model,
+    purpose: &Purpose,
+    options: &ExecutorOptions,
+    target: &LoadedModel,
+) -> Result<Arc<Executor>, Error> {
     // Its own embedding and output come last, and replace those of the target model.
     let shared = Executor::tensors(&target.model).filter(|info| OF_TARGET.contains(&&*info.name));
     let tensors = shared.chain(Executor::tensors(model));
-    let graph = gguf_models::build_graph(model.metadata(), tensors)?;
+    let graph = gguf_models::build_graph_for(purpose, model.metadata(), tensors)?;
     let own = model.index();
     let missing = OF_TARGET.iter().copied().filter(|name| !own.contains_key(name));
-    let executor = executor(model, graph, options, target, &missing.collect::<Vec<_>>())?;
-    let logits = executor.width(OutputKind::Logits).unwrap_or(0);
-    let target_ids = target_ids(model, logits, vocabulary(target))?;
-    Ok(feature_draft(executor, source, target_executor, vocabulary(target), target_ids))
+    executor(model, graph, options, target, &missing.collect::<Vec<_>>())
 }
 
 /// Returns MTP layers, of the target model itself or in a file of their own, as a draft model.
@@ -224,9 +325,8 @@ fn feature_draft(
     vocabulary: usize,
     target_ids: Vec<u32>,
 ) -> Draft {
-    let source = source.to_owned();
-    let target_ids = Some(target_ids);
-    Draft { executor, trained_context: None, source, target, vocabulary, target_ids }
+    let (source, kind) = (source.to_owned(), Kind::Features);
+    Draft { executor, trained_context: None, source, target, vocabulary, target_ids, kind }
 }
 
 /// Creates the executor of a draft model that shares tensors of these names with its target model.
@@ -269,9 +369,10 @@ fn vocabulary(target: &LoadedModel) -> usize {
     tokens.or(target.executor.vocabulary_len()).unwrap_or(0)
 }
 
-/// Returns the ids of the target model that `d2t` lists for `len` ids of the draft model; none if the file does not have it.
-fn target_ids(model: &Model, len: usize, vocabulary: usize) -> Result<Vec<u32>, Error> {
+/// Returns the ids of the target model that `d2t` lists for those of the draft model; none if the file does not have it.
+fn target_ids(model: &Model, draft: &Executor, vocabulary: usize) -> Result<Vec<u32>, Error> {
     let index = model.index();
+    let len = draft.width(OutputKind::Logits).unwrap_or(0);
     let Some(tensor) = index.get("d2t") else { return Ok(Vec::new()) };
     let info = &tensor.info;
     let fault = |message: String| {

@@ -81,7 +81,7 @@ rows! {
     "deepseek2-ocr": deepseek2_ocr::schema::SCHEMA, [deepseek2_ocr::convert::Deepseek2Ocr], deepseek2_ocr::graph::build;
     "deepseek32": deepseek32::schema::SCHEMA, [deepseek32::convert::Deepseek32], deepseek32::graph::build;
     "deepseek4": deepseek4::schema::SCHEMA, [deepseek4::convert::Deepseek4], deepseek4::graph::build;
-    "dflash": dflash::schema::SCHEMA, [dflash::convert::Dflash, dflash::convert::Dspark, dflash::deepseek4::Dspark, dflash::muse_glimmer::Assistant, dflash::gemma4::Dspark];
+    "dflash": dflash::schema::SCHEMA, [dflash::convert::Dflash, dflash::convert::Dspark, dflash::deepseek4::Dspark, dflash::muse_glimmer::Assistant, dflash::gemma4::Dspark], dflash::graph::build;
     "dots1": dots1::schema::SCHEMA, [dots1::convert::Dots1], dots1::graph::build;
     "dots3note": dots3note::schema::SCHEMA, [dots3note::convert::Dots3Note], dots3note::graph::build;
     "dream": dream::schema::SCHEMA, [dream::convert::Dream], qwen::graph::build;
@@ -251,6 +251,8 @@ pub fn architectures_with_graph() -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -228,14 +228,7 @@ impl Context {
         let mut watch = Watch::new(progress);
         watch.observer = observer;
         let inputs = Inputs::Tokens { tokens: &batch.tokens, features: &[] };
-        let interpreter = Interpreter {
-            executor: &executor,
-            sequences: &mut self.sequences,
-            options: &self.options,
-            pool: &mut self.pool,
-            values: &mut self.values,
-            watch: &watch,
-        };
+        let interpreter = self.interpreter(&executor, &watch);
         let main = (program, shapes);
         let between = rayon::scope(|_| {
             interpreter.run_range(main, &[requested], ops.clone(), before, inputs)
@@ -244,6 +237,22 @@ impl Context {
             batch.tokens.iter().for_each(|token| self.clear(token.sequence));
         }
         between
+    }
+
+    /// Returns an interpreter of runs for all sequences.
+    fn interpreter<'r>(
+        &'r mut self,
+        executor: &'r Executor,
+        watch: &'r Watch<'r>,
+    ) -> Interpreter<'r> {
+        Interpreter {
+            executor,
+            sequences: &mut self.sequences,
+            options: &self.options,
+            pool: &mut self.pool,
+            values: &mut self.values,
+            watch,
+        }
     }
 
     fn run_watched(
@@ -300,16 +309,8 @@ impl Context {
         for (number, tokens) in batch.tokens.chunks(step).enumerate() {
             let row_len = features_width.unwrap_or(0);
             let features = &features[number * step * row_len..][..tokens.len() * row_len];
-            let interpreter = Interpreter {
-                executor: &executor,
-                sequences: &mut self.sequences,
-                options: &self.options,
-                pool: &mut self.pool,
-                values: &mut self.values,
-                watch,
-            };
-            let parts =
-                interpreter.run(graph.main(), &values, Inputs::Tokens { tokens, features })?;
+            let inputs = Inputs::Tokens { tokens, features };
+            let parts = self.interpreter(&executor, watch).run(graph.main(), &values, inputs)?;
             if has_states {
                 tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
             }
@@ -384,12 +385,51 @@ impl Context {
         ids: &[u32],
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
+        if let Some(width) =
+            self.executor.graph().encoder().and_then(|(program, _)| program.token_features_width())
+        {
+            let what = format!("the encoder reads {width} features of each token");
+            return Err(Error::request("features-missing", what, AS_DRAFT));
+        }
         self.clear(sequence);
         self.accept(&Batch::for_sequence(ids, sequence), true)?;
         // The encoder runs for one sequence, which is the first one there.
         let tokens = Batch::all_outputs(ids).tokens;
         let inputs = Inputs::Tokens { tokens: &tokens, features: &[] };
         self.run_encoder(sequence, None, inputs, &Watch::new(progress))
+    }
+
+    /// Appends tokens to a sequence, given the features of each: the encoder computes their keys and values. Their ids are not
+    /// needed, and nothing is predicted.
+    ///
+    /// # Errors
+    /// `features-missing` if the model has no encoder of features of tokens of this width; else as [`Context::run`].
+    pub fn append_features(
+        &mut self,
+        sequence: usize,
+        features: &Value,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let executor = self.executor.clone();
+        let encoder = executor.graph().encoder();
+        let width = encoder.and_then(|(program, _)| program.token_features_width());
+        let (Some(program), true) = (encoder, width == Some(features.width)) else {
+            let what =
+                format!("the model has no encoder of {} features of each token", features.width);
+            return Err(Error::request("features-missing", what, AS_DRAFT));
+        };
+        let batch = Batch::for_sequence(&vec![0; features.rows], sequence);
+        self.accept(&batch, true)?;
+        let watch = Watch::new(progress);
+        let step = self.options.batch.max(1);
+        for (tokens, features) in
+            batch.tokens.chunks(step).zip(features.data.chunks(step * features.width))
+        {
+            let inputs = Inputs::Tokens { tokens, features };
+            rayon::scope(|_| self.interpreter(&executor, &watch).run(program, &[], inputs))?;
+            self.sequences[sequence].len += tokens.len();
+        }
+        Ok(())
     }
 
     /// Runs the encoder on frames of a width, or on tokens.
@@ -476,6 +516,9 @@ impl Context {
 /// How to need less memory for caches and states.
 const SMALLER_CONTEXT: &str = "make the context shorter or the cache type smaller";
 
+/// How to run a model that reads features of tokens.
+const AS_DRAFT: &str = "run it as the draft of its target model";
+
 /// Returns the features of the tokens of a batch, row by row.
 fn token_features<'v>(
     batch: &Batch,
@@ -487,8 +530,7 @@ fn token_features<'v>(
         Some(features) if (features.rows, features.width) == (rows, width) => Ok(&features.data),
         _ => {
             let what = format!("the model reads {width} features of each of {rows} tokens");
-            let help = "run it as the draft of its target model";
-            Err(Error::request("features-missing", what, help))
+            Err(Error::request("features-missing", what, AS_DRAFT))
         }
     }
 }

@@ -145,7 +145,7 @@ fn reserve_states(
     sequences: &mut [Sequence],
 ) -> Result<(), Error> {
     if let (Op::KvStore(KvStore { key, state, .. }), [sequence]) = (op, &mut *sequences) {
-        return sequence.reserve_frames(*state, run.rows(shapes[key.0 as usize].rows));
+        sequence.reserve_encoded(*state, run.rows(shapes[key.0 as usize].rows))?;
     }
     for state in op.states() {
         for (sequence, rows) in &run.groups {

@@ -102,14 +102,14 @@ impl Sequence {
         }
     }
 
-    /// Reserves memory for the keys and values of all frames of the encoder.
+    /// Reserves memory for the keys and values of all rows of the encoder, if the state is its own.
     ///
     /// # Errors
     /// If the system does not have the memory.
-    pub fn reserve_frames(&mut self, id: StateId, frames: usize) -> Result<(), Error> {
+    pub fn reserve_encoded(&mut self, id: StateId, rows: usize) -> Result<(), Error> {
         match self.state_mut(id) {
             SequenceState::Kv { keys, values, is_encoder: true, .. } => {
-                [keys, values].into_iter().try_for_each(|cache| reserve(cache, frames, 0))
+                [keys, values].into_iter().try_for_each(|cache| reserve(cache, rows, 0))
             }
             _ => Ok(()),
         }
@@ -275,7 +275,7 @@ pub(crate) fn encoder_size(
     let Some((program, shapes)) = graph.encoder() else { return 0 };
     let heads = heads(graph);
     let size = |op: &Op| match op {
-        Op::KvStore(KvStore { key, state, .. }) => {
+        Op::KvStore(KvStore { key, state, .. }) if is_of_encoder(graph, *state) => {
             let rows = usize::try_from(rows(shapes[key.0 as usize].rows)).unwrap_or(usize::MAX);
             let (state, heads) = (state.0 as usize, heads[state.0 as usize]);
             layouts(heads, &graph.raw().states[state], cache_type)
@@ -286,6 +286,11 @@ pub(crate) fn encoder_size(
         _ => 0,
     };
     program.ops.iter().map(size).fold(0, u64::saturating_add)
+}
+
+/// Whether the encoder writes all rows of a state.
+fn is_of_encoder(graph: &Graph, state: StateId) -> bool {
+    matches!(graph.raw().states[state.0 as usize], State::EncoderKv { .. })
 }
 
 /// Reserves memory for a cache to have a number of rows, of which the run computes those from `first` on.
@@ -360,7 +365,8 @@ pub(crate) fn windows(graph: &Graph) -> Vec<Option<u32>> {
     for op in &graph.main().0.ops {
         let window = match op {
             Op::Attention(Attention {
-                mask: Mask::SlidingWindow(n) | Mask::Chunked(n), ..
+                mask: Mask::SlidingWindow(n) | Mask::Chunked(n) | Mask::LookaheadWindow(n),
+                ..
             }) => Some(*n),
             _ => None,
         };

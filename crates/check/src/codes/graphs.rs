@@ -84,7 +84,7 @@ pub(super) const GRAPHS: Area = Area {
         row(
             "draft-unusable",
             "The model cannot draft tokens, or not for this target model.",
-            "Use a causal language model without recurrent states, the EAGLE 3 model of the target model, or none: prompt lookup needs none.",
+            "Use a causal language model without recurrent states, a model that was trained for the target model (EAGLE 3, DFlash, DSpark), or none: prompt lookup needs none.",
         ),
         row(
             "prompt-cache-invalid",

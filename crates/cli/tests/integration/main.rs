@@ -11,8 +11,8 @@ mod sources;
 mod transcripts;
 
 /// EAGLE 3 models with random weights.
-#[path = "../../../kit/tests/integration/eagle3.rs"]
-mod eagle3;
+#[path = "../../../kit/tests/integration/draft_models.rs"]
+mod draft_models;
 /// Builds legacy GGML files.
 #[allow(dead_code, reason = "other crates share the module and use more of it")]
 #[path = "../../../legacy/tests/integration/builder.rs"]

@@ -128,12 +128,14 @@ pub enum Mask {
     Chunked(u32),
     /// `|i - j| <= n / 2`.
     SymmetricWindow(u32),
+    /// `i - n < j`: a sliding window, and all later positions.
+    LookaheadWindow(u32),
 }
 
 impl Mask {
     /// Whether the mask is a sliding window.
     pub fn is_sliding_window(self) -> bool {
-        matches!(self, Self::SlidingWindow(_))
+        matches!(self, Self::SlidingWindow(_) | Self::LookaheadWindow(_))
     }
 
     /// Returns the number of pairs of a query and a key.
@@ -150,6 +152,7 @@ impl Mask {
             Self::Causal => causal,
             Self::SlidingWindow(n) | Self::Chunked(n) => causal.min(n.into()),
             Self::SymmetricWindow(n) => all.min(u64::from(n) + 1),
+            Self::LookaheadWindow(n) => all.min(rows.saturating_add(n.into())),
         };
         rows.saturating_mul(keys)
     }
@@ -272,7 +275,15 @@ impl Operation for Attention {
     }
 
     fn needs_whole_batch(&self) -> bool {
-        matches!(self.kv, KvSource::Batch { .. })
+        let looks_ahead = match self.mask {
+            Mask::Full | Mask::SymmetricWindow(_) | Mask::LookaheadWindow(_) => true,
+            Mask::Causal | Mask::SlidingWindow(_) | Mask::Chunked(_) => false,
+        };
+        match self.kv {
+            KvSource::Batch { .. } => true,
+            KvSource::Cached { .. } => looks_ahead,
+            KvSource::Encoder { .. } => false,
+        }
     }
 }
 

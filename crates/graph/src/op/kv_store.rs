@@ -1,4 +1,4 @@
-//! Storage of the encoder's keys and values for cross-attention.
+//! Storage of keys and values that the encoder computes.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,13 @@ use super::Operation;
 use crate::cost::{CostScope, Work};
 use crate::id::{StateId, ValueId};
 use crate::scope::{Result, Scope, require};
-use crate::tensor::{Shape, State};
+use crate::tensor::{RowDim, Shape, State};
 
-/// Writes keys and values of the encoder to a state, where cross-attention of the decoder reads them.
+/// Writes keys and values of the encoder to a state: for cross-attention of the decoder, or, in an encoder of token
+/// features, to the KV cache, as if the tokens had been computed.
 ///
 /// - Inputs: `key` `[rows, n]`; `value` `[rows, m]`.
-/// - State: an `encoder_kv` of the widths `n` and `m`.
+/// - State: an `encoder_kv`, or for rows of tokens a `kv_cache`, of the widths `n` and `m`.
 /// - Output: `key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +38,13 @@ impl Operation for KvStore {
         require(scope.is_encoder, || "keys and values are stored outside the encoder")?;
         let (key, value) = (scope.input(self.key)?, scope.input(self.value)?);
         key.rows_equal(value)?;
-        let expected = State::EncoderKv { key_width: key.width, value_width: value.width };
+        let (key_width, value_width) = (key.width, value.width);
+        let expected = match scope.state(self.state)? {
+            State::KvCache { .. } if key.rows == RowDim::Tokens => {
+                State::kv_cache(key_width, value_width)
+            }
+            _ => State::EncoderKv { key_width, value_width },
+        };
         scope.state_is(self.state, expected)?;
         Ok(key)
     }
@@ -52,7 +59,7 @@ mod tests {
     use serde_json::json;
 
     use crate::op::tests::Parts;
-    use crate::tensor::State;
+    use crate::tensor::{RowDim, State};
 
     #[test]
     fn the_encoder_stores() {
@@ -66,6 +73,25 @@ mod tests {
             parts.shape(json!({"op": "kv_store", "key": 1, "value": 0, "state": 0})),
             "the state is an encoder KV store of widths 8 and 4; expected an encoder KV store of \
              widths 4 and 8"
+        );
+    }
+
+    #[test]
+    fn rows_of_tokens_are_stored_in_kv_caches() {
+        let states = [State::kv_cache(8, 4), State::kv_cache(4, 4)];
+        let mut parts = Parts::new(&[8, 4], &[]).with(&states);
+        parts.is_encoder = true;
+        let op = |state: u32| json!({"op": "kv_store", "key": 0, "value": 1, "state": state});
+        assert_eq!(parts.shape(op(0)), "tokens x 8");
+        assert_eq!(
+            parts.shape(op(1)),
+            "the state is a KV cache of widths 4 and 4; expected a KV cache of widths 8 and 4"
+        );
+        parts.shapes[0].rows = RowDim::Frames { stride: 1 };
+        parts.shapes[1].rows = RowDim::Frames { stride: 1 };
+        assert_eq!(
+            parts.shape(op(0)),
+            "the state is a KV cache of widths 8 and 4; expected an encoder KV store of widths 8 and 4"
         );
     }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Operation;
 use crate::cost::{CostScope, Work};
 use crate::id::ValueId;
-use crate::scope::{Result, Scope, require};
-use crate::tensor::{RowDim, Shape};
+use crate::scope::{Result, Scope};
+use crate::tensor::Shape;
 
 /// Returns the features that the caller passes with the tokens: in a draft model, hidden states of the target model.
 ///
@@ -24,8 +24,7 @@ impl Operation for TokenFeatures {
     }
 
     fn shape(&self, scope: &Scope<'_>) -> Result<Shape> {
-        require(!scope.is_encoder, || "token features occur in the encoder")?;
-        Shape::new(RowDim::Tokens, self.width.into())
+        Shape::new(scope.token_rows()?, self.width.into())
     }
 
     fn cost(&self, _: &CostScope<'_>) -> Work {
@@ -40,11 +39,13 @@ mod tests {
     use crate::op::tests::Parts;
 
     #[test]
-    fn token_features_are_rows_of_the_main_program() {
+    fn token_features_are_rows_of_tokens() {
         let mut parts = Parts::default();
-        assert_eq!(parts.shape(json!({"op": "token_features", "width": 4})), "tokens x 4");
+        let op = json!({"op": "token_features", "width": 4});
+        assert_eq!(parts.shape(op.clone()), "tokens x 4");
         parts.is_encoder = true;
-        let message = parts.shape(json!({"op": "token_features", "width": 4}));
-        assert_eq!(message, "token features occur in the encoder");
+        assert_eq!(parts.shape(op.clone()), "tokens x 4");
+        parts.features_width = Some(4);
+        assert_eq!(parts.shape(op), "an encoder of frames has no tokens");
     }
 }

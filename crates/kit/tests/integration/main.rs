@@ -2,8 +2,8 @@
 
 mod calibration;
 mod convert;
+mod draft_models;
 mod drafts;
-mod eagle3;
 mod eval;
 mod memory;
 mod tokenizers;

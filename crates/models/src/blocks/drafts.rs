@@ -27,7 +27,7 @@ pub(crate) fn draft_features(
                 normed(builder, last, decoder.output_norm, decoder)
             }
         }
-        Purpose::Model | Purpose::Mtp => return Ok(()),
+        Purpose::Model | Purpose::Mtp | Purpose::MarkovHead => return Ok(()),
     };
     builder.output(OutputKind::Features, features);
     Ok(())
@@ -53,6 +53,17 @@ fn layer_inputs(
             .help("convert the draft again"));
     };
     Ok(concatenated(builder, *first, others))
+}
+
+/// Adds the token embedding of a draft model, which may be that of its target model.
+pub(crate) fn draft_embedding(builder: &mut Builder<'_>) -> Result<ValueId, Finding> {
+    if !builder.has("token_embd.weight") {
+        let message = "the draft model has no token embedding: it uses that of its target model";
+        return Err(Finding::error("tensor-missing", message)
+            .tensor("token_embd.weight")
+            .help("run it with its target model: `gguf generate TARGET --draft DRAFT`"));
+    }
+    builder.embedding()
 }
 
 /// Adds the first MTP layer: it reads the embedding of a token, and the hidden state of the target for the token before.

@@ -18,13 +18,15 @@ mod streams;
 mod whole_model;
 
 pub(crate) use attention::{
-    Attend, Heads, Temperature, attend_qkv, attend_to, attention, attention_output, project_qkv,
+    Attend, Heads, Temperature, attend_in, attend_qkv, attend_to, attention, attention_output,
+    head_norm, project_qkv,
 };
 pub(crate) use cross_attention::{cross_attention, store_cross_attention};
 pub(crate) use decoder::{
     Decoder, add_outputs, add_shared_expert, attend, clamped_activations, clamped_ffn, embedding,
     ffn, ffn_with, finish, layer, layer_of, layers, normed,
 };
+pub(crate) use drafts::draft_embedding;
 pub(crate) use ffn::feed_forward;
 pub(crate) use gated_delta_net::{
     DecayBound, kimi_delta_attention, l2_normed_heads, repeated, short_convolution,

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{Concat, Features, OutputKind, RopeLayout, SelectOutputs, TokenFeatures};
 
-use crate::blocks::{self, Decoder, add_outputs, attend, attention};
+use crate::blocks::{self, Decoder, add_outputs, attend, attention, draft_embedding};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -26,13 +26,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     builder.output(OutputKind::Features, joined);
     builder.end_encoder();
 
-    if !builder.has("token_embd.weight") {
-        let message = "the draft model has no token embedding: it uses that of its target model";
-        return Err(Finding::error("tensor-missing", message)
-            .tensor("token_embd.weight")
-            .help("run it with its target model: `gguf generate TARGET --draft DRAFT`"));
-    }
-    let embedded = builder.embedding()?;
+    let embedded = draft_embedding(builder)?;
     let features = builder.op(TokenFeatures { width: builder.size(key::EMBEDDING_LENGTH)? });
     builder.set_layer("blk.", Some(0));
     let a = builder.norm(embedded, "attn_norm", decoder.norm);

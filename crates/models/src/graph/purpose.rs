@@ -13,6 +13,8 @@ pub enum Purpose {
     Target(DraftFeatures),
     /// Running the first layer for multi-token prediction (MTP) as a draft model.
     Mtp,
+    /// Running the Markov head of a DSpark model: a term of the logits, from the token before.
+    MarkovHead,
 }
 
 /// Hidden states that a draft model reads.

@@ -60,10 +60,10 @@ fn every_other_architecture_has_a_graph() {
 }
 
 /// Architectures that are converted and checked only. `clip` has projectors of images, which other
-/// models read; `dflash` and `gemma4-assistant` are drafts, which read what another model computes;
+/// models read; `gemma4-assistant` is a draft, which reads what another model computes;
 /// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound.
 const WITHOUT_GRAPH: &[&str] =
-    &["clip", "dflash", "gemma4-assistant", "pockettts", "qwen3tts", "wavtokenizer-dec"];
+    &["clip", "gemma4-assistant", "pockettts", "qwen3tts", "wavtokenizer-dec"];
 
 #[test]
 fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {
@@ -89,6 +89,28 @@ fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {
             assert!(unread.is_empty(), "{}, all: {all}: {unread:?}", of.name);
         }
     }
+}
+
+#[test]
+fn dflash_models_have_graphs_if_their_layers_are_like_those_of_qwen() {
+    let of = architecture("dflash").unwrap();
+    let layers = ("target_layers", Array::from(&[1u32, 3][..]).into());
+    let ff = ("feed_forward_length", 96u32.into());
+    let metadata = metadata(of, &[layers, ff]);
+    let all = tensors(of, &metadata, true);
+    let build = |without: &[&str]| {
+        let is_left_out = |name: &str| without.iter().any(|part| name.contains(part));
+        build(&metadata, all.iter().filter(|tensor| !is_left_out(&tensor.name)))
+    };
+    let without = ["conv", "post_ffw", "layer_output_scale", "attn_v."];
+    let graph = build(&without).unwrap();
+    assert_eq!(masks(&graph), [Mask::Full; 4]);
+    let (encoder, _) = graph.encoder().unwrap();
+    assert_eq!(encoder.token_features_width(), Some(128));
+    let stores = encoder.ops.iter().filter(|op| matches!(op, Op::KvStore(_)));
+    assert_eq!(stores.count(), 4);
+    let message = build(&without[1..]).map(drop).unwrap_err().message;
+    assert!(message.contains("DFlash 2"), "{message}");
 }
 
 #[test]

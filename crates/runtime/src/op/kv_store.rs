@@ -11,10 +11,8 @@ impl Kernel for KvStore {
     fn compute(&self, run: &Run<'_>, sequences: &mut [Sequence], out: &mut Value) {
         let (key, value) = (run.value(self.key), run.value(self.value));
         out.data.copy_from_slice(&key.data);
-        // The encoder runs for one sequence at a time.
-        if let [sequence] = sequences {
-            let rows: Vec<usize> = (0..key.rows).collect();
-            append(run, sequence, self.state, (key, Some(value)), &rows);
+        for (sequence, rows) in &*run.groups_of(key) {
+            append(run, &mut sequences[*sequence], self.state, (key, Some(value)), rows);
         }
     }
 }

@@ -9,6 +9,7 @@
 //! measures how often drafted tokens are right, and how long the sources and the target model take.
 
 mod acceptance;
+mod block_draft;
 mod draft_model;
 mod feature_draft;
 mod prompt_lookup;
@@ -25,6 +26,7 @@ use crate::value::Value;
 use acceptance::Acceptance;
 use run_costs::RunCosts;
 
+pub use block_draft::{Block, BlockDraft};
 pub use draft_model::DraftModel;
 pub use feature_draft::FeatureDraft;
 pub use prompt_lookup::PromptLookup;
@@ -38,6 +40,11 @@ pub trait DraftSource {
     /// without drafted tokens.
     fn expected_cost(&self) -> f64 {
         0.0
+    }
+
+    /// Whether the first token of a draft takes all the time: the source computes those after it, too.
+    fn drafts_blocks(&self) -> bool {
+        false
     }
 
     /// Returns the number of tokens of `text` that the next draft reads first.
@@ -126,7 +133,7 @@ struct Source {
     acceptance: Acceptance,
     /// Tokens that the source returned.
     tokens: usize,
-    /// Average time of a token in seconds; 0 before it is measured.
+    /// Average time of a token, or of a block, in seconds; 0 before it is measured.
     seconds: f64,
     /// Seconds that its tokens saved, less those that they took.
     balance: f64,
@@ -219,11 +226,11 @@ impl Speculation {
         for number in 0..self.sources.len() {
             let expects_gain = self.pays(number, draft.len(), limit, reach, None);
             let source = &mut self.sources[number];
-            let is_free = source.cost(&self.costs) < NOTHING * self.costs.run(0);
+            let is_free = source.cost(draft.len(), &self.costs) < NOTHING * self.costs.run(0);
             let tries =
                 expects_gain || is_free || draft.is_empty() && source.acceptance.is_tried_again();
             let tries = tries && source.is_asked;
-            if !tries || !is_free && !self.is_affordable(number) {
+            if !tries || !is_free && !self.is_affordable(number, draft.len()) {
                 continue;
             }
             let token = self.sources[number].token(&self.text, draft, progress);
@@ -241,12 +248,13 @@ impl Speculation {
         Ok(None)
     }
 
-    /// Whether a source may be asked although it may not help: it has saved enough time, or lost little.
-    fn is_affordable(&self, number: usize) -> bool {
+    /// Whether a source may be asked for the token after the first `len` of a draft although it may not help: it has saved
+    /// enough time, or lost little.
+    fn is_affordable(&self, number: usize, len: usize) -> bool {
         let source = &self.sources[number];
         let reading = source.source.unread(&self.text) as f64 / READ_AT_ONCE as f64;
         let first = if source.tokens == 0 { FIRST } else { 1.0 };
-        let cost = source.cost(&self.costs) * (1.0 + reading) * first;
+        let cost = source.cost(len, &self.costs) * (1.0 + reading) * first;
         let may_lose = LOST_RUNS * self.costs.run(0) + LOST_SHARE * self.seconds;
         source.balance - cost >= -may_lose
     }
@@ -268,7 +276,7 @@ impl Speculation {
                 Some(known) => probability *= known,
                 None => {
                     probability *= source.acceptance.average();
-                    seconds += source.cost(&self.costs);
+                    seconds += source.cost(len_after - 1, &self.costs);
                 }
             }
             tokens += probability;
@@ -335,9 +343,10 @@ impl Speculation {
 }
 
 impl Source {
-    /// Returns the seconds of a token: the measured ones, or those to expect.
-    fn cost(&self, costs: &RunCosts) -> f64 {
+    /// Returns the seconds of the token after the first `len` of a draft: the measured ones, or those to expect.
+    fn cost(&self, len: usize, costs: &RunCosts) -> f64 {
         match self.seconds {
+            _ if len > 0 && self.source.drafts_blocks() => 0.0,
             0.0 => self.source.expected_cost() * costs.run(0),
             measured => measured,
         }
@@ -351,7 +360,8 @@ impl Source {
         progress: &dyn Progress,
     ) -> Result<Option<DraftToken>, Error> {
         // A source that was not asked for a while has more to read.
-        let is_usual = self.source.unread(text) <= READ_AT_ONCE;
+        let is_usual = self.source.unread(text) <= READ_AT_ONCE
+            && (draft.is_empty() || !self.source.drafts_blocks());
         let started = Instant::now();
         let token = self.source.next(text, draft, progress)?;
         let seconds = started.elapsed().as_secs_f64();

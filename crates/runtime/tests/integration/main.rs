@@ -1,6 +1,7 @@
 //! Integration tests of the runtime.
 
 mod adapters;
+mod append_features;
 mod architectures;
 mod batches;
 mod block_compress;

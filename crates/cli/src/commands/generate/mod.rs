@@ -176,8 +176,8 @@ pub(super) struct GenerationArgs {
 #[command(next_help_heading = "Speculative decoding")]
 #[group(skip)]
 struct SpeculationArgs {
-    /// Draft model: a smaller model with the same vocabulary, or an EAGLE 3 model, drafts tokens where prompt lookup finds
-    /// none, and the model checks several in one run. The text is the same.
+    /// Draft model: a smaller model with the same vocabulary, or an EAGLE 3, DFlash or DSpark model, drafts tokens where
+    /// prompt lookup finds none, and the model checks several in one run. The text is the same.
     #[arg(long, value_name = "MODEL", alias = "model-draft", alias = "spec-draft-model")]
     draft: Option<String>,
     /// Do not draft the tokens that followed the same tokens before (prompt lookup).

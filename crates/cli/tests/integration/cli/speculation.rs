@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::support::{Dir, fails, gguf, json, other_weights, succeeds};
-use crate::eagle3::eagle3;
+use crate::draft_models::{dflash, eagle3};
 
 const PROMPT: &str =
     "And God said, Let there be light: and there was light. And God said, Let there be ";
@@ -62,10 +62,21 @@ fn drafts_do_not_change_the_text() {
 }
 
 #[test]
-fn eagle_drafts_do_not_change_the_text() {
+fn drafts_from_hidden_states_do_not_change_the_text() {
     let dir = Dir::new();
-    let (f16, draft) = (dir.f16(), dir.path("eagle.gguf"));
+    let (f16, draft) = (dir.f16(), dir.path("draft.gguf"));
     eagle3(&f16, &draft, 256, &[]);
+    assert_equal_text(&f16, &draft);
+    // Drafts of high confidence.
+    let scale = ("logit_scale", 16f32.into());
+    dflash(&f16, &draft, None, &[("attention.sliding_window", 16u32.into()), scale]);
+    assert_equal_text(&f16, &draft);
+    dflash(&f16, &draft, Some(8), &[]);
+    assert_equal_text(&f16, &draft);
+}
+
+/// Checks that a draft model drafts tokens, and that the text remains that of the model.
+fn assert_equal_text(f16: &str, draft: &str) {
     let prompt = PROMPT.repeat(3);
     let mut all_drafted = 0;
     for words in [
@@ -74,14 +85,33 @@ fn eagle_drafts_do_not_change_the_text() {
         &["--temp", "0.8", "--seed", "7", "-n", "100", "--no-repack"],
     ] {
         let words = [&["-p", &prompt], words].concat();
-        let (plain, ..) = completion(&f16, &[&words[..], &["--draft-max", "0"]].concat());
-        let flags = ["--no-lookup", "--draft", &draft];
-        let (ids, drafted, _, messages) = completion(&f16, &[&words[..], &flags].concat());
+        let (plain, ..) = completion(f16, &[&words[..], &["--draft-max", "0"]].concat());
+        let flags = ["--no-lookup", "--draft", draft];
+        let (ids, drafted, _, messages) = completion(f16, &[&words[..], &flags].concat());
         assert_eq!(ids, plain, "{words:?}");
         assert!(messages.is_empty(), "{messages}");
         all_drafted += drafted;
     }
     assert!(all_drafted > 0);
+}
+
+#[test]
+fn dflash_drafts_of_another_model_are_refused() {
+    let dir = Dir::new();
+    let (f16, draft) = (dir.f16(), dir.path("dflash.gguf"));
+    let refused = |changes: &[(&str, gguf::Value)], parts: &[&str]| {
+        dflash(&f16, &draft, None, changes);
+        fails(&["generate", &f16, "-p", "a", "-n", "2", "--draft", &draft], 2, parts);
+    };
+    refused(&[("target_layers", 3u32.into())], &["does not name the layers of its target model"]);
+    let layers = gguf::Array::from(&[0u32, 99][..]);
+    refused(&[("target_layers", layers.into())], &["dflash.gguf", "the draft reads layer 99"]);
+    refused(&[("block_size", 1u32.into())], &["no block size from 2 to 1024"]);
+    refused(&[("block_size", u32::MAX.into())], &["no block size from 2 to 1024"]);
+    // It cannot run without its target model.
+    dflash(&f16, &draft, None, &[]);
+    let parts = ["token_embd.weight", "uses that of its target model", "--draft DRAFT"];
+    fails(&["generate", &draft, "-p", "a", "--raw"], 1, &parts);
 }
 
 #[test]

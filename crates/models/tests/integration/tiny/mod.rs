@@ -6,12 +6,13 @@ use gguf::{Array, Metadata, Shape, TensorInfo, TensorType, Value};
 use gguf_models::schema::{Architecture, Expected, Presence};
 
 /// The architectures of text models with a graph whose tensors a list of the schema tells. Those of
-/// Jina's second encoder are of two kinds, which the same names mean.
+/// Jina's second encoder and DFlash are of several kinds, which the same names mean.
 pub fn text_models() -> impl Iterator<Item = &'static Architecture> {
     let has_graph = |of: &&Architecture| {
         gguf_models::registry::architectures_with_graph().any(|name| name == of.name)
     };
-    gguf_models::schema::architectures().filter(|of| of.name != "jina-bert-v2").filter(has_graph)
+    let is_of_one_kind = |of: &&Architecture| !["jina-bert-v2", "dflash"].contains(&of.name);
+    gguf_models::schema::architectures().filter(is_of_one_kind).filter(has_graph)
 }
 
 /// A value for a key of a model of four layers.

@@ -338,6 +338,7 @@ impl Task<'_> {
             Mask::SymmetricWindow(n) => {
                 (position.saturating_sub(n as usize / 2), position + n as usize / 2 + 1)
             }
+            Mask::LookaheadWindow(n) => ((position + 1).saturating_sub(n as usize), count),
         };
         // Without a cache, positions of a batch begin at 0.
         first..last.min(count)

@@ -1,0 +1,197 @@
+//! Drafts of whole blocks: DFlash, and DSpark with its Markov head.
+//!
+//! The context of the draft model has the keys and values of all tokens but the last, computed from features of the target
+//! model. One run then predicts a block: the last token of the text, followed by mask tokens, all of which attend to each
+//! other. The block is removed from the context afterwards.
+
+use gguf::Error;
+use gguf_graph::OutputKind;
+use gguf_store::Progress;
+
+use super::{DraftSource, DraftToken, can_read};
+use crate::batch::Batch;
+use crate::context::Context;
+use crate::executor::Executor;
+use crate::value::Value;
+
+/// Number of features that wait for the next draft; so many take hardly more time than one.
+const READ_LATER: usize = 8;
+
+/// What a model predicts in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Number of tokens of a block.
+    pub len: usize,
+    /// Id of the mask token, which stands for unknown tokens.
+    pub mask: u32,
+    /// Whether the first row, that of the last token of the text, predicts the token after it. Otherwise the first
+    /// mask token does.
+    pub predicts_from_anchor: bool,
+}
+
+/// Drafts blocks of tokens with a model that reads features of the target model.
+pub struct BlockDraft {
+    context: Context,
+    /// A context of the Markov head, which computes a term of the logits from the token before.
+    markov: Option<Context>,
+    block: Block,
+    /// Id in the vocabulary of the target model for each of the draft model; empty if they are equal.
+    target_ids: Vec<u32>,
+    /// Size of the vocabulary of the target model.
+    vocabulary: usize,
+    expected_cost: f64,
+    /// Position in the text of the first token in the context.
+    start: usize,
+    /// Features of the tokens after those in the context.
+    pending: Value,
+    /// The block that was predicted last.
+    drafted: Vec<DraftToken>,
+}
+
+impl BlockDraft {
+    /// Returns a draft model, given an empty context from which tokens can be removed, whose model computes logits, and
+    /// whose encoder stores keys and values of features ([`Context::append_features`]). `markov` is a context of a model without
+    /// states that computes a term of the logits from the id of the token before. `target_ids` has the id in the vocabulary of the target model for each of the draft
+    /// model; it is empty if they are equal. `vocabulary` is the size of the vocabulary of the target model: further tokens
+    /// are not drafted. Until times are measured, a block takes a share of the time of a token of the target model, which is
+    /// that of the bytes of their weights.
+    pub fn new(
+        context: Context,
+        markov: Option<Context>,
+        block: Block,
+        target: &Executor,
+        target_ids: Vec<u32>,
+        vocabulary: usize,
+    ) -> Self {
+        let [own, target] = [context.executor(), target].map(|model| model.matrix_bytes() as f64);
+        Self {
+            context,
+            markov,
+            block,
+            target_ids,
+            vocabulary,
+            expected_cost: own / target.max(1.0),
+            start: 0,
+            pending: Value::default(),
+            drafted: Vec::new(),
+        }
+    }
+
+    /// Forgets all features; the next ones are those of a position.
+    fn restart(&mut self, position: usize) {
+        self.context.clear(0);
+        self.start = position;
+        self.pending = Value::default();
+        self.drafted.clear();
+    }
+
+    /// Forgets the features of a position and later ones.
+    fn forget_from(&mut self, position: usize) {
+        self.drafted.clear();
+        let (kept, rows) = (position.saturating_sub(self.start), self.context.len(0));
+        let is_known = position >= self.start && kept <= rows + self.pending.rows;
+        if !is_known || !self.context.truncate(0, kept.min(rows)) {
+            return self.restart(position);
+        }
+        self.pending.rows = kept.saturating_sub(rows);
+        self.pending.data.truncate(self.pending.rows * self.pending.width);
+    }
+
+    /// Stores the keys and values of the pending features in the context.
+    fn store_pending(&mut self, progress: &dyn Progress) -> Result<(), Error> {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.rows == 0 {
+            return Ok(());
+        }
+        self.context.append_features(0, &pending, progress)
+    }
+
+    /// Predicts the block of the last token of a text.
+    fn predict(&mut self, last: u32, progress: &dyn Progress) -> Result<(), Error> {
+        self.store_pending(progress)?;
+        let (rows, room) = (self.context.len(0), self.context.room(0));
+        let len = self.block.len.min(room);
+        let mut ids = vec![self.block.mask; len];
+        if let Some(first) = ids.first_mut() {
+            *first = last;
+        }
+        let batch = Batch::for_sequence(&ids, 0);
+        let logits = self.context.run(&batch, OutputKind::Logits, progress);
+        self.context.truncate(0, rows);
+        let logits = logits?;
+        let mut before = last;
+        for row in usize::from(!self.block.predicts_from_anchor)..len {
+            let mut logits = logits.row(row).to_vec();
+            if let Some(markov) = &mut self.markov {
+                let batch = Batch::for_sequence(&[before], 0);
+                let term = markov.run(&batch, OutputKind::Logits, progress)?;
+                logits.iter_mut().zip(term.row(0)).for_each(|(logit, term)| *logit += term);
+            }
+            if self.target_ids.is_empty() {
+                logits.truncate(self.vocabulary);
+            }
+            let mut token = DraftToken::most_likely(&logits)?;
+            if let Some(id) = self.target_ids.get(token.id as usize) {
+                token.id = *id;
+            }
+            self.drafted.push(token);
+            before = token.id;
+        }
+        Ok(())
+    }
+}
+
+impl DraftSource for BlockDraft {
+    fn expected_cost(&self) -> f64 {
+        self.expected_cost
+    }
+
+    fn drafts_blocks(&self) -> bool {
+        true
+    }
+
+    fn unread(&self, _: &[u32]) -> usize {
+        self.pending.rows
+    }
+
+    fn next(
+        &mut self,
+        text: &[u32],
+        draft: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Option<DraftToken>, Error> {
+        if draft.is_empty() {
+            self.drafted.clear();
+            let Some(last) = text.last() else { return Ok(None) };
+            let known = self.start + self.context.len(0) + self.pending.rows;
+            if known + 1 != text.len() || !can_read(&self.context, self.start, text, draft) {
+                return Ok(None);
+            }
+            if let Err(error) = self.predict(*last, progress) {
+                self.restart(0);
+                return Err(error);
+            }
+        }
+        let is_of_block =
+            self.drafted.iter().map(|token| token.id).take(draft.len()).eq(draft.iter().copied());
+        Ok(self.drafted.get(draft.len()).filter(|_| is_of_block).copied())
+    }
+
+    fn read(
+        &mut self,
+        position: usize,
+        ids: &[u32],
+        features: &Value,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        self.forget_from(position);
+        let rows = ids.len().min(features.rows);
+        self.pending.width = features.width;
+        self.pending.rows += rows;
+        self.pending.data.extend(&features.data[..rows * features.width]);
+        if self.pending.rows > READ_LATER && self.context.room(0) >= self.pending.rows {
+            self.store_pending(progress)?;
+        }
+        Ok(())
+    }
+}
