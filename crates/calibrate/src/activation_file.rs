@@ -12,6 +12,7 @@ use gguf_graph::ValueId;
 use gguf_runtime::{LiveValues, Value};
 use half::bf16;
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
+use rayon::prelude::*;
 
 /// Memory of values that are no longer needed, for those that are read next. The system would have to clear new
 /// memory, page by page.
@@ -29,11 +30,19 @@ impl SpareMemory {
         memory
     }
 
+    /// Returns a value of the shape of another, whose rows `fill` computes.
+    pub fn value(&self, shape: &Value, fill: impl Fn(usize, &mut [f32]) + Sync) -> Value {
+        let mut data = self.take(shape.data.len());
+        let rows = data.par_chunks_mut(shape.width.max(1)).enumerate();
+        rows.for_each(|(number, row)| fill(number, row));
+        Value { data, ..*shape }
+    }
+
     /// Gives the memory of values; frees it if there is enough.
-    pub fn give(&self, values: LiveValues) {
+    pub fn give(&self, values: impl IntoIterator<Item = Value>) {
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = MAX_SPARE.saturating_sub(spare.len());
-        spare.extend(values.into_values().map(|value| value.data).take(wanted));
+        spare.extend(values.into_iter().map(|value| value.data).take(wanted));
     }
 }
 

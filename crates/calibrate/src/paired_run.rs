@@ -149,7 +149,10 @@ impl PairedRun {
                 let original = is_compared.then(|| activations.next(&spare)).transpose()?;
                 let quantized = activations.next(&spare)?;
                 each(batch, original.as_ref().unwrap_or(&nothing), &quantized)?;
-                original.into_iter().chain([quantized]).for_each(|values| spare.give(values));
+                original
+                    .into_iter()
+                    .chain([quantized])
+                    .for_each(|values| spare.give(values.into_values()));
             }
             return Ok(());
         }
@@ -176,9 +179,9 @@ impl PairedRun {
             let (outputs, receiver) = mpsc::sync_channel::<LiveValues>(1);
             let activations = &mut activations;
             let writer = scope.spawn(move || {
-                receiver
-                    .iter()
-                    .try_for_each(|values| activations.write(&values).map(|()| spare.give(values)))
+                receiver.iter().try_for_each(|values| {
+                    activations.write(&values).map(|()| spare.give(values.into_values()))
+                })
             });
             let mut compute = || {
                 for (number, batch) in self.batches.iter().enumerate() {
@@ -235,6 +238,7 @@ impl PairedRun {
         progress: &dyn Progress,
     ) -> Result<StageStatistics, Error> {
         let mut seen = StageStatistics::default();
+        let spare = SpareMemory::default();
         match stage.input {
             StageInput::Value { x, parts, added_to } => {
                 let with_drift = self.compared > 0 && added_to.is_none();
@@ -251,15 +255,28 @@ impl PairedRun {
                         return Ok(());
                     };
                     let roots = token_weights::roots(input, actual);
-                    let weighted = token_weights::scaled(input, &roots);
+                    let weighted = spare.value(input, |row, out| {
+                        out.iter_mut()
+                            .zip(input.row(row))
+                            .for_each(|(out, x)| *out = x * roots[row]);
+                    });
                     seen.add(None, &weighted, parts, with_drift);
                     let desired = (original.get(&x), original.get(stream));
                     if let (Some(desired_input), Some(desired)) = desired {
-                        let of_input =
-                            matrix.times(batch, x, minus(desired_input, input), progress)?;
-                        let error = plus(&minus(desired, actual), &of_input);
-                        seen.add_output_error(&weighted, &token_weights::scaled(&error, &roots));
+                        let drift = spare.value(input, |row, out| {
+                            subtract(desired_input.row(row), input.row(row), out);
+                        });
+                        let of_input = matrix.times(batch, x, drift, progress)?;
+                        let error = spare.value(actual, |row, out| {
+                            subtract(desired.row(row), actual.row(row), out);
+                            out.iter_mut().zip(of_input.row(row)).for_each(|(e, of_input)| {
+                                *e = (*e + of_input) * roots[row];
+                            });
+                        });
+                        seen.add_output_error(&weighted, &error);
+                        spare.give([of_input, error]);
                     }
+                    spare.give([weighted]);
                     Ok(())
                 };
                 self.advance_to(quantized, stage.op, &mut each, progress)?;
@@ -289,7 +306,7 @@ impl PairedRun {
         let spare = SpareMemory::default();
         for (number, batch) in self.batches.iter().enumerate() {
             if number < self.compared {
-                spare.give(before.next(&spare)?);
+                spare.give(before.next(&spare)?.into_values());
             }
             let routed = Routed { tensor: &stage.tensors[0], rows: Mutex::default() };
             let (ops, before) = (stage.op..stage.op + 1, before.next(&spare)?);
@@ -314,12 +331,9 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn minus(a: &Value, b: &Value) -> Value {
-    Value { data: a.data.iter().zip(&b.data).map(|(a, b)| a - b).collect(), ..*a }
-}
-
-fn plus(a: &Value, b: &Value) -> Value {
-    Value { data: a.data.iter().zip(&b.data).map(|(a, b)| a + b).collect(), ..*a }
+/// Computes `a - b`.
+fn subtract(a: &[f32], b: &[f32], out: &mut [f32]) {
+    out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = a - b);
 }
 
 /// A matrix of the original model.
@@ -354,7 +368,13 @@ impl Product {
         match executor.graph().raw().main.ops[op] {
             Op::Matmul(Matmul { bias: Some(_), .. }) => {
                 let zeros = Value { data: vec![0.0; value.data.len()], ..value };
-                Ok(minus(&output(value)?, &output(zeros)?))
+                let (mut product, bias) = (output(value)?, output(zeros)?);
+                product
+                    .data
+                    .iter_mut()
+                    .zip(&bias.data)
+                    .for_each(|(product, bias)| *product -= bias);
+                Ok(product)
             }
             _ => output(value),
         }

@@ -6,6 +6,7 @@
 //! on the other tokens.
 
 use gguf_runtime::Value;
+use rayon::prelude::*;
 
 /// Input energy, relative to the median, above which the output is expected to be a massive activation, although
 /// the stream does not have it yet.
@@ -26,20 +27,13 @@ pub(crate) fn roots(input: &Value, stream: &Value) -> Vec<f32> {
 
 /// Returns the energy of each row, relative to the median.
 fn relative_energies(value: &Value) -> Vec<f32> {
-    let rows = value.data.chunks_exact(value.width.max(1));
+    let rows = value.data.par_chunks_exact(value.width.max(1));
     let energies: Vec<f32> = rows.map(|row| row.iter().map(|x| x * x).sum()).collect();
     let mut sorted = energies.clone();
     sorted.sort_by(f32::total_cmp);
     let median = sorted.get(sorted.len() / 2).copied().filter(|median| *median > 0.0);
     let relative = |energy: f32| median.map_or(1.0, |median| (energy / median).max(LEAST));
     energies.into_iter().map(relative).collect()
-}
-
-/// Multiplies each row by a factor.
-pub(crate) fn scaled(value: &Value, factors: &[f32]) -> Value {
-    let rows = value.data.chunks_exact(value.width.max(1)).zip(factors);
-    let data = rows.flat_map(|(row, factor)| row.iter().map(move |x| x * factor)).collect();
-    Value { data, ..*value }
 }
 
 #[cfg(test)]
@@ -73,6 +67,5 @@ mod tests {
     fn zeros_have_equal_weights() {
         let zeros = rows(&[0.0; 3]);
         assert_eq!(roots(&zeros, &zeros), [1.0; 3]);
-        assert_eq!(scaled(&rows(&[1.0, 2.0]), &[2.0, 0.5]), rows(&[2.0, 1.0]));
     }
 }
