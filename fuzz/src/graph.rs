@@ -194,6 +194,9 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         metadata.set(format!("{name}.{key}"), value);
     }
     metadata.set(format!("{name}.vocab_size"), 8u32);
+    if name == "dflash" {
+        metadata.set("dflash.feed_forward_length", 8u32);
+    }
     if name == "kimi-k3" {
         metadata.set("kimi-k3.expert_shared_count", 1u32);
     }
@@ -252,7 +255,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         // The second layer has an indexer.
         "deepseek4" => "blk.1.indexer",
         // Drafts may use those of their target.
-        "eagle3" => "token_embd",
+        "dflash" | "eagle3" => "token_embd",
         "qwen4exp" => {
             tensors.extend(ngrams(&mut metadata));
             "blk.0.ple_"

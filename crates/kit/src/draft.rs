@@ -60,7 +60,7 @@ pub struct Draft {
     kind: Kind,
 }
 
-/// What a draft model reads and predicts.
+/// Kind of a draft model, by its inputs and predictions.
 enum Kind {
     /// A language model, which reads tokens.
     Tokens,

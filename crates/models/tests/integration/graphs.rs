@@ -97,7 +97,10 @@ fn dflash_models_have_graphs_if_their_layers_are_like_those_of_qwen() {
     let layers = ("target_layers", Array::from(&[1u32, 3][..]).into());
     let ff = ("feed_forward_length", 96u32.into());
     let metadata = metadata(of, &[layers, ff]);
-    let all = tensors(of, &metadata, true);
+    let mut all = tensors(of, &metadata, true);
+    // The length of the kernels of DFlash 2 is in its tensors only.
+    let conv = all.iter().find(|tensor| tensor.name == "blk.0.attn_q.weight").unwrap().clone();
+    all.push(gguf::TensorInfo { name: "blk.0.attn_conv_proj.weight".into(), ..conv });
     let build = |without: &[&str]| {
         let is_left_out = |name: &str| without.iter().any(|part| name.contains(part));
         build(&metadata, all.iter().filter(|tensor| !is_left_out(&tensor.name)))

@@ -17,7 +17,7 @@ use crate::value::Value;
 /// Number of features that wait for the next draft; so many take hardly more time than one.
 const READ_LATER: usize = 8;
 
-/// What a model predicts in a block.
+/// Layout of the blocks of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Number of tokens of a block.

@@ -10,6 +10,7 @@ use gguf_models::registry::architectures_with_graph as architectures;
 use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Value};
 use gguf_store::{Model, ModelFile};
 
+use crate::architectures::appended_features;
 use crate::tiny;
 
 const IDS: [u32; 8] = [3, 1, 4, 1, 5, 2, 6, 7];
@@ -102,8 +103,9 @@ fn merged(base: &Model, adapters: &[(Adapter, f32)]) -> Model {
 }
 
 fn outputs(executor: Executor) -> Value {
+    let appended = appended_features(&executor);
     let options = ContextOptions {
-        tokens: 8,
+        tokens: IDS.len() + appended.rows,
         sequences: 1,
         cache_type: CacheType::F32,
         ..ContextOptions::default()
@@ -118,6 +120,7 @@ fn outputs(executor: Executor) -> Value {
             let data = (0..7 * width).map(|i| (i % 5) as f32 / 4.0).collect();
             context.encode(0, &Value { rows: 7, width, data }, &()).unwrap();
         }
+        Some(None) if appended.rows > 0 => context.append_features(0, &appended, &()).unwrap(),
         Some(None) => {
             context.encode_tokens(0, &IDS[2..], &()).unwrap();
         }

@@ -13,13 +13,18 @@ use crate::tiny;
 const IDS: [u32; 8] = [3, 1, 4, 1, 5, 2, 6, 7];
 
 fn context(executor: &Arc<Executor>, batch: usize) -> Context {
-    let options = ContextOptions { tokens: 8, sequences: 2, cache_type: CacheType::F32, batch };
+    let appended = appended_features(executor);
+    let tokens = IDS.len() + appended.rows;
+    let options = ContextOptions { tokens, sequences: 2, cache_type: CacheType::F32, batch };
     let mut context = Context::new(executor.clone(), options).unwrap();
     for sequence in 0..2 {
         match executor.graph().encoder().map(|(program, _)| program.features_width()) {
             Some(Some(width)) => {
                 let data = (0..7 * width).map(|i| (i % 5) as f32 / 4.0).collect();
                 context.encode(sequence, &Value { rows: 7, width, data }, &()).unwrap();
+            }
+            Some(None) if appended.rows > 0 => {
+                context.append_features(sequence, &appended, &()).unwrap();
             }
             Some(None) => {
                 context.encode_tokens(sequence, &IDS[2..], &()).unwrap();
@@ -28,6 +33,14 @@ fn context(executor: &Arc<Executor>, batch: usize) -> Context {
         }
     }
     context
+}
+
+/// Returns features of three tokens before the others; of none if the model has no encoder of such features.
+pub fn appended_features(executor: &Executor) -> Value {
+    let encoder = executor.graph().encoder();
+    let width = encoder.and_then(|(program, _)| program.token_features_width());
+    let Some(width) = width else { return Value::default() };
+    Value { rows: 3, width, data: (0..3 * width).map(|i| (i % 7) as f32 / 4.0 - 0.5).collect() }
 }
 
 fn run(context: &mut Context, tokens: Vec<Token>) -> Value {
