@@ -7,7 +7,9 @@ use gguf::{Finding, TensorType};
 use gguf_graph::{Attention, Graph, KvSource, Mask, Op, OutputKind};
 use gguf_models::{DraftFeatures, Purpose};
 use gguf_runtime::memory_estimate::trained_context;
-use gguf_runtime::speculation::{Block, BlockDraft, DraftModel, DraftSource, FeatureDraft};
+use gguf_runtime::speculation::{
+    Block, BlockDraft, DraftModel, DraftSource, FeatureDraft, TargetVocabulary,
+};
 use gguf_runtime::{Context, ContextOptions, Executor, MemoryBudget};
 use gguf_store::Model;
 use gguf_tokenizer::{Tokenizer, TokenizerOptions};
@@ -53,10 +55,7 @@ pub struct Draft {
     trained_context: Option<usize>,
     source: String,
     target: Arc<Executor>,
-    /// Size of the vocabulary of the target model.
-    vocabulary: usize,
-    /// Ids of the target model, if those of the draft differ.
-    target_ids: Vec<u32>,
+    vocabulary: TargetVocabulary,
     kind: Kind,
 }
 
@@ -150,16 +149,15 @@ impl Draft {
         }
         let context = Context::new(self.executor.clone(), options)
             .map_err(|error| of_draft(error, &self.source))?;
-        let (target, vocabulary) = (&self.target, self.vocabulary);
-        let ids = self.target_ids.clone();
+        let (target, vocabulary) = (&self.target, self.vocabulary.clone());
         Ok(match &self.kind {
             Kind::Tokens => Box::new(DraftModel::new(context, target, vocabulary)),
-            Kind::Features => Box::new(FeatureDraft::new(context, target, ids, vocabulary)),
+            Kind::Features => Box::new(FeatureDraft::new(context, target, vocabulary)),
             Kind::Blocks(block, markov) => {
                 let context_of = |head: &Arc<Executor>| Context::new(head.clone(), options);
                 let markov = markov.as_ref().map(context_of).transpose();
                 let markov = markov.map_err(|error| of_draft(error, &self.source))?;
-                Box::new(BlockDraft::new(context, markov, *block, target, ids, vocabulary))
+                Box::new(BlockDraft::new(context, markov, *block, target, vocabulary))
             }
         })
     }
@@ -180,8 +178,7 @@ fn language_model(model: LoadedModel, source: &str, target: &LoadedModel) -> Res
         trained_context: trained.and_then(|trained| usize::try_from(trained).ok()),
         source: source.to_owned(),
         target: target.executor.clone(),
-        vocabulary: vocabulary(target),
-        target_ids: Vec::new(),
+        vocabulary: TargetVocabulary::with_equal_ids(vocabulary(target)),
         kind: Kind::Tokens,
     })
 }
@@ -196,8 +193,8 @@ fn eagle3(
     let hidden = model.metadata().u64(&format!("{EAGLE3}.target_hidden_size")).unwrap_or(0);
     let target_executor = with_layer_inputs(model, EAGLE3, hidden, target)?;
     let executor = of_target_vocabulary(model, &Purpose::Model, options, target)?;
-    let target_ids = target_ids(model, &executor, vocabulary(target))?;
-    Ok(feature_draft(executor, source, target_executor, vocabulary(target), target_ids))
+    let vocabulary = target_vocabulary(model, &executor, target)?;
+    Ok(of_features(executor, source, target_executor, vocabulary, Kind::Features))
 }
 
 /// Returns a DFlash or DSpark model as a draft model.
@@ -211,10 +208,10 @@ fn dflash(
     let hidden = metadata.u64(&format!("{DFLASH}.embedding_length")).unwrap_or(0);
     let target_executor = with_layer_inputs(model, DFLASH, hidden, target)?;
     let executor = of_target_vocabulary(model, &Purpose::Model, options, target)?;
-    let vocabulary = vocabulary(target);
-    let target_ids = target_ids(model, &executor, vocabulary)?;
+    let vocabulary = target_vocabulary(model, &executor, target)?;
+    let tokens = vocabulary.len;
     let number = |name: &str| metadata.u64(name).and_then(|number| u32::try_from(number).ok());
-    let mask = number("tokenizer.ggml.mask_token_id").filter(|id| (*id as usize) < vocabulary);
+    let mask = number("tokenizer.ggml.mask_token_id").filter(|id| (*id as usize) < tokens);
     let len = number(&format!("{DFLASH}.block_size")).filter(|len| (2..=MAX_BLOCK).contains(len));
     let (Some(mask), Some(len)) = (mask, len) else {
         let what = format!(
@@ -228,7 +225,7 @@ fn dflash(
         .transpose()?;
     if let Some(head) = &head {
         let widths = [head, &executor].map(|model| model.width(OutputKind::Logits));
-        if widths[0] != widths[1] || head.vocabulary_len().is_none_or(|len| len < vocabulary) {
+        if widths[0] != widths[1] || head.vocabulary_len().is_none_or(|len| len < tokens) {
             let what = "its Markov head has another vocabulary";
             return Err(Error::request(UNUSABLE, what, "convert it again"));
         }
@@ -237,15 +234,7 @@ fn dflash(
     let predicts_from_anchor =
         has_markov_head && from_anchor.and_then(gguf::Value::to_bool).unwrap_or(true);
     let block = Block { len: len as usize, mask, predicts_from_anchor };
-    Ok(Draft {
-        executor,
-        trained_context: None,
-        source: source.to_owned(),
-        target: target_executor,
-        vocabulary,
-        target_ids,
-        kind: Kind::Blocks(block, head),
-    })
+    Ok(of_features(executor, source, target_executor, vocabulary, Kind::Blocks(block, head)))
 }
 
 /// Returns the target model as one that computes the hidden states that a draft of an architecture reads, given their number per
@@ -315,18 +304,19 @@ fn mtp(
         let what = "its MTP layers were made for another target model";
         return Err(Error::request(UNUSABLE, what, "use those of this target model"));
     }
-    Ok(feature_draft(executor, source, target_executor, vocabulary(target), Vec::new()))
+    let vocabulary = TargetVocabulary::with_equal_ids(vocabulary(target));
+    Ok(of_features(executor, source, target_executor, vocabulary, Kind::Features))
 }
 
-fn feature_draft(
+/// Returns a draft model that reads features of the target model.
+fn of_features(
     executor: Arc<Executor>,
     source: &str,
     target: Arc<Executor>,
-    vocabulary: usize,
-    target_ids: Vec<u32>,
+    vocabulary: TargetVocabulary,
+    kind: Kind,
 ) -> Draft {
-    let (source, kind) = (source.to_owned(), Kind::Features);
-    Draft { executor, trained_context: None, source, target, vocabulary, target_ids, kind }
+    Draft { executor, trained_context: None, source: source.to_owned(), target, vocabulary, kind }
 }
 
 /// Creates the executor of a draft model that shares tensors of these names with its target model.
@@ -369,11 +359,17 @@ fn vocabulary(target: &LoadedModel) -> usize {
     tokens.or(target.executor.vocabulary_len()).unwrap_or(0)
 }
 
-/// Returns the ids of the target model that `d2t` lists for those of the draft model; none if the file does not have it.
-fn target_ids(model: &Model, draft: &Executor, vocabulary: usize) -> Result<Vec<u32>, Error> {
-    let index = model.index();
+/// Returns the vocabulary of the target model, with the ids that `d2t` lists for those of the draft model, if the file has it.
+fn target_vocabulary(
+    model: &Model,
+    draft: &Executor,
+    target: &LoadedModel,
+) -> Result<TargetVocabulary, Error> {
+    let (index, vocabulary) = (model.index(), vocabulary(target));
     let len = draft.width(OutputKind::Logits).unwrap_or(0);
-    let Some(tensor) = index.get("d2t") else { return Ok(Vec::new()) };
+    let Some(tensor) = index.get("d2t") else {
+        return Ok(TargetVocabulary::with_equal_ids(vocabulary));
+    };
     let info = &tensor.info;
     let fault = |message: String| {
         let finding = Finding::error(UNUSABLE, format!("`d2t`, its list of target ids, {message}"));
@@ -392,7 +388,7 @@ fn target_ids(model: &Model, draft: &Executor, vocabulary: usize) -> Result<Vec<
             fault(format!("names token {id}; the target model has {vocabulary} tokens"))
         })?);
     }
-    Ok(ids)
+    Ok(TargetVocabulary { len: vocabulary, ids })
 }
 
 /// Whether a model has MTP layers.

@@ -516,7 +516,7 @@ impl Context {
 /// How to need less memory for caches and states.
 const SMALLER_CONTEXT: &str = "make the context shorter or the cache type smaller";
 
-/// How to run a model that reads features of tokens.
+/// Help for a model that reads features of tokens.
 const AS_DRAFT: &str = "run it as the draft of its target model";
 
 /// Returns the features of the tokens of a batch, row by row.

@@ -8,8 +8,8 @@ use gguf_graph::{
 };
 
 use crate::blocks::{
-    Attend, Decoder, Heads, WindowPattern, apply_rope, attend, attend_in, attention_output,
-    draft_embedding, finish, head_norm, layer_of,
+    Attend, Decoder, Heads, apply_rope, attend, attend_in, attention_output, draft_embedding,
+    finish, head_norm, layer_of,
 };
 use crate::graph::{Builder, Purpose};
 use crate::schema::key;
@@ -40,7 +40,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut states = Vec::new();
     for layer in 0..layers {
         builder.set_layer("blk.", Some(layer));
-        let attend = attend_to_block(builder, layer, &decoder)?;
+        let attend = attend(builder, layer, &decoder)?;
         let [key, value] = key_value(builder, joined, &attend)?;
         let [_, keys, values] = attend.heads.widths();
         let state = builder.state(State::kv_cache(keys, values));
@@ -55,8 +55,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     for (layer, state) in (0..layers).zip(states) {
         builder.set_layer("blk.", Some(layer));
         builder.weight(&format!("{}.weight", decoder.ffn_norm))?;
-        x = layer_of(builder, x, layer, &decoder, &mut |builder, x, _| {
-            let attend = attend_to_block(builder, layer, &decoder)?;
+        x = layer_of(builder, x, layer, &decoder, &mut |builder, x, attend| {
+            let attend = of_block(builder, attend);
             let Heads { heads, key_len, .. } = attend.heads;
             let query = builder.matmul(x, "attn_q")?;
             let query = head_norm(builder, query, "attn_q_norm", attend.norm, heads, key_len);
@@ -88,30 +88,24 @@ fn decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
         },
         ffn_norm: if has_own_norm { "ffn_norm" } else { "post_attention_norm" },
         window_rope: llama_like.rope.clone(),
-        window_pattern: WindowPattern::All,
         embedding_scale: builder.scale_or_one(key::EMBEDDING_SCALE)?,
         logit_scale: builder.scale_or_one(key::LOGIT_SCALE)?,
         ..llama_like
     })
 }
 
-/// Returns the attention of a layer. Tokens of a block attend to later ones, too, unless the file says otherwise.
-fn attend_to_block(
-    builder: &Builder<'_>,
-    layer: u64,
-    decoder: &Decoder,
-) -> Result<Attend, Finding> {
-    let attend = attend(builder, layer, decoder)?;
-    let is_causal = builder.hparams.value(key::ATTENTION_CAUSAL).and_then(|flag| flag.to_bool());
+/// Returns attention in which tokens of a block attend to later ones, too, unless the file says otherwise.
+fn of_block(builder: &Builder<'_>, attend: Attend) -> Attend {
+    let causal = builder.hparams.value(key::ATTENTION_CAUSAL).and_then(|flag| flag.to_bool());
+    let is_causal = causal == Some(true);
     let mask = match attend.mask {
-        Mask::SlidingWindow(len) | Mask::SymmetricWindow(len) if is_causal == Some(true) => {
-            Mask::SlidingWindow(len)
+        Mask::SlidingWindow(len) | Mask::SymmetricWindow(len) if !is_causal => {
+            Mask::LookaheadWindow(len)
         }
-        Mask::SlidingWindow(len) | Mask::SymmetricWindow(len) => Mask::LookaheadWindow(len),
-        _ if is_causal == Some(true) => Mask::Causal,
+        causal_mask if is_causal => causal_mask,
         _ => Mask::Full,
     };
-    Ok(Attend { mask, cached: true, ..attend })
+    Attend { mask, cached: true, ..attend }
 }
 
 /// Adds keys and values. Without a projection of their own, values are the normed keys before RoPE.

@@ -4,18 +4,18 @@
 //! model. One run then predicts a block: the last token of the text, followed by mask tokens, all of which attend to each
 //! other. The block is removed from the context afterwards.
 
+use std::iter::{once, repeat};
+
 use gguf::Error;
 use gguf_graph::OutputKind;
 use gguf_store::Progress;
 
-use super::{DraftSource, DraftToken, can_read};
+use super::pending_features::PendingFeatures;
+use super::{DraftSource, DraftToken, TargetVocabulary, can_read, share_of_weights};
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::executor::Executor;
 use crate::value::Value;
-
-/// Number of features that wait for the next draft; so many take hardly more time than one.
-const READ_LATER: usize = 8;
 
 /// Layout of the blocks of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,44 +35,35 @@ pub struct BlockDraft {
     /// A context of the Markov head, which computes a term of the logits from the token before.
     markov: Option<Context>,
     block: Block,
-    /// Id in the vocabulary of the target model for each of the draft model; empty if they are equal.
-    target_ids: Vec<u32>,
-    /// Size of the vocabulary of the target model.
-    vocabulary: usize,
+    vocabulary: TargetVocabulary,
     expected_cost: f64,
     /// Position in the text of the first token in the context.
     start: usize,
-    /// Features of the tokens after those in the context.
-    pending: Value,
+    pending: PendingFeatures,
     /// The block that was predicted last.
     drafted: Vec<DraftToken>,
 }
 
 impl BlockDraft {
     /// Returns a draft model, given an empty context from which tokens can be removed, whose model computes logits, and
-    /// whose encoder stores keys and values of features ([`Context::append_features`]). `markov` is a context of a model without
-    /// states that computes a term of the logits from the id of the token before. `target_ids` has the id in the vocabulary of the target model for each of the draft
-    /// model; it is empty if they are equal. `vocabulary` is the size of the vocabulary of the target model: further tokens
-    /// are not drafted. Until times are measured, a block takes a share of the time of a token of the target model, which is
-    /// that of the bytes of their weights.
+    /// whose encoder stores keys and values of features ([`Context::append_features`]). `markov` is a context of a model
+    /// without states that computes a term of the logits from the id of the token before. Until times are measured, a block
+    /// takes a share of the time of a token of the target model, which is that of the bytes of their weights.
     pub fn new(
         context: Context,
         markov: Option<Context>,
         block: Block,
         target: &Executor,
-        target_ids: Vec<u32>,
-        vocabulary: usize,
+        vocabulary: TargetVocabulary,
     ) -> Self {
-        let [own, target] = [context.executor(), target].map(|model| model.matrix_bytes() as f64);
         Self {
+            expected_cost: share_of_weights(context.executor(), target),
             context,
             markov,
             block,
-            target_ids,
             vocabulary,
-            expected_cost: own / target.max(1.0),
             start: 0,
-            pending: Value::default(),
+            pending: PendingFeatures::default(),
             drafted: Vec::new(),
         }
     }
@@ -81,7 +72,7 @@ impl BlockDraft {
     fn restart(&mut self, position: usize) {
         self.context.clear(0);
         self.start = position;
-        self.pending = Value::default();
+        self.pending = PendingFeatures::default();
         self.drafted.clear();
     }
 
@@ -89,21 +80,19 @@ impl BlockDraft {
     fn forget_from(&mut self, position: usize) {
         self.drafted.clear();
         let (kept, rows) = (position.saturating_sub(self.start), self.context.len(0));
-        let is_known = position >= self.start && kept <= rows + self.pending.rows;
+        let is_known = position >= self.start && kept <= rows + self.pending.len();
         if !is_known || !self.context.truncate(0, kept.min(rows)) {
             return self.restart(position);
         }
-        self.pending.rows = kept.saturating_sub(rows);
-        self.pending.data.truncate(self.pending.rows * self.pending.width);
+        self.pending.truncate(kept.saturating_sub(rows));
     }
 
     /// Stores the keys and values of the pending features in the context.
     fn store_pending(&mut self, progress: &dyn Progress) -> Result<(), Error> {
-        let pending = std::mem::take(&mut self.pending);
-        if pending.rows == 0 {
-            return Ok(());
+        match self.pending.len() {
+            0 => Ok(()),
+            rows => self.context.append_features(0, &self.pending.take(rows), progress),
         }
-        self.context.append_features(0, &pending, progress)
     }
 
     /// Predicts the block of the last token of a text.
@@ -111,10 +100,7 @@ impl BlockDraft {
         self.store_pending(progress)?;
         let (rows, room) = (self.context.len(0), self.context.room(0));
         let len = self.block.len.min(room);
-        let mut ids = vec![self.block.mask; len];
-        if let Some(first) = ids.first_mut() {
-            *first = last;
-        }
+        let ids: Vec<u32> = once(last).chain(repeat(self.block.mask)).take(len).collect();
         let batch = Batch::for_sequence(&ids, 0);
         let logits = self.context.run(&batch, OutputKind::Logits, progress);
         self.context.truncate(0, rows);
@@ -127,13 +113,7 @@ impl BlockDraft {
                 let term = markov.run(&batch, OutputKind::Logits, progress)?;
                 logits.iter_mut().zip(term.row(0)).for_each(|(logit, term)| *logit += term);
             }
-            if self.target_ids.is_empty() {
-                logits.truncate(self.vocabulary);
-            }
-            let mut token = DraftToken::most_likely(&logits)?;
-            if let Some(id) = self.target_ids.get(token.id as usize) {
-                token.id = *id;
-            }
+            let Some(token) = self.vocabulary.most_likely(&logits)? else { break };
             self.drafted.push(token);
             before = token.id;
         }
@@ -151,7 +131,7 @@ impl DraftSource for BlockDraft {
     }
 
     fn unread(&self, _: &[u32]) -> usize {
-        self.pending.rows
+        self.pending.len()
     }
 
     fn next(
@@ -163,7 +143,7 @@ impl DraftSource for BlockDraft {
         if draft.is_empty() {
             self.drafted.clear();
             let Some(last) = text.last() else { return Ok(None) };
-            let known = self.start + self.context.len(0) + self.pending.rows;
+            let known = self.start + self.context.len(0) + self.pending.len();
             if known + 1 != text.len() || !can_read(&self.context, self.start, text, draft) {
                 return Ok(None);
             }
@@ -186,10 +166,8 @@ impl DraftSource for BlockDraft {
     ) -> Result<(), Error> {
         self.forget_from(position);
         let rows = ids.len().min(features.rows);
-        self.pending.width = features.width;
-        self.pending.rows += rows;
-        self.pending.data.extend(&features.data[..rows * features.width]);
-        if self.pending.rows > READ_LATER && self.context.room(0) >= self.pending.rows {
+        self.pending.extend(features, rows);
+        if self.pending.are_due(&self.context) {
             self.store_pending(progress)?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use gguf::Error;
 use gguf_graph::OutputKind;
 use gguf_store::Progress;
 
-use super::{DraftSource, DraftToken, can_read};
+use super::{DraftSource, DraftToken, TargetVocabulary, can_read, share_of_weights};
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::executor::Executor;
@@ -21,19 +21,16 @@ pub struct DraftModel {
     ids: Vec<u32>,
     /// Tokens drafted since it began to read at this position.
     drafted: usize,
-    /// Size of the vocabulary of the target model.
-    vocabulary: usize,
+    vocabulary: TargetVocabulary,
     /// Expected time of a token, as a share of that of the target model.
     expected_cost: f64,
 }
 
 impl DraftModel {
-    /// Returns a draft model, given a context from which tokens can be removed, and the size of the vocabulary of the
-    /// target model: further tokens are not drafted. Until times are measured, a token takes a share of the time of one of
-    /// the target model, which is that of the bytes of their weights.
-    pub fn new(context: Context, target: &Executor, vocabulary: usize) -> Self {
-        let [own, target] = [context.executor(), target].map(|model| model.matrix_bytes() as f64);
-        let expected_cost = own / target.max(1.0);
+    /// Returns a draft model, given a context from which tokens can be removed. Until times are measured, a token takes a
+    /// share of the time of one of the target model, which is that of the bytes of their weights.
+    pub fn new(context: Context, target: &Executor, vocabulary: TargetVocabulary) -> Self {
+        let expected_cost = share_of_weights(context.executor(), target);
         Self { context, start: 0, ids: Vec::new(), drafted: 0, vocabulary, expected_cost }
     }
 
@@ -105,9 +102,8 @@ impl DraftSource for DraftModel {
             return Ok(None);
         }
         let logits = self.logits(&all, progress)?;
-        let logits = &logits[..logits.len().min(self.vocabulary)];
-        let token = DraftToken::most_likely(logits)?;
+        let token = self.vocabulary.most_likely(&logits)?;
         self.drafted += 1;
-        Ok(Some(token))
+        Ok(token)
     }
 }

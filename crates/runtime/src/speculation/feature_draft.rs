@@ -8,22 +8,17 @@ use gguf::Error;
 use gguf_graph::OutputKind;
 use gguf_store::Progress;
 
-use super::{DraftSource, DraftToken, can_read};
+use super::pending_features::PendingFeatures;
+use super::{DraftSource, DraftToken, TargetVocabulary, can_read, share_of_weights};
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::executor::Executor;
 use crate::value::Value;
 
-/// Number of features that wait for the next draft; so many take hardly more time than one.
-const READ_LATER: usize = 8;
-
 /// Drafts the most likely tokens of a model that reads features of the target model.
 pub struct FeatureDraft {
     context: Context,
-    /// Id in the vocabulary of the target model for each of the draft model; empty if they are equal.
-    target_ids: Vec<u32>,
-    /// Size of the vocabulary of the target model.
-    vocabulary: usize,
+    vocabulary: TargetVocabulary,
     expected_cost: f64,
     /// Position in the text of the first row.
     start: usize,
@@ -31,7 +26,7 @@ pub struct FeatureDraft {
     rows: usize,
     /// Ids of the tokens after these rows, and their features, which are not computed yet.
     pending_ids: Vec<u32>,
-    pending: Value,
+    pending: PendingFeatures,
     /// Outputs of the last of these rows, then of the rows of drafted tokens.
     outputs: Vec<RowOutput>,
     /// Drafted tokens whose rows are in the context too.
@@ -46,26 +41,17 @@ struct RowOutput {
 
 impl FeatureDraft {
     /// Returns a draft model, given an empty context from which tokens can be removed, whose model computes logits and
-    /// features. `target_ids` has the id in the vocabulary of the target model for each of the draft model; it is empty if
-    /// they are equal. `vocabulary` is the size of the vocabulary of the target model: further tokens are not drafted. Until
-    /// times are measured, a token takes a share of the time of one of the target model, which is that of the bytes of
-    /// their weights.
-    pub fn new(
-        context: Context,
-        target: &Executor,
-        target_ids: Vec<u32>,
-        vocabulary: usize,
-    ) -> Self {
-        let [own, target] = [context.executor(), target].map(|model| model.matrix_bytes() as f64);
+    /// features. Until times are measured, a token takes a share of the time of one of the target model, which is that of
+    /// the bytes of their weights.
+    pub fn new(context: Context, target: &Executor, vocabulary: TargetVocabulary) -> Self {
         Self {
+            expected_cost: share_of_weights(context.executor(), target),
             context,
-            target_ids,
             vocabulary,
-            expected_cost: own / target.max(1.0),
             start: 0,
             rows: 0,
             pending_ids: Vec::new(),
-            pending: Value::default(),
+            pending: PendingFeatures::default(),
             outputs: Vec::new(),
             drafted: Vec::new(),
         }
@@ -76,7 +62,7 @@ impl FeatureDraft {
         self.context.clear(0);
         (self.start, self.rows) = (position, 0);
         self.pending_ids.clear();
-        self.pending = Value::default();
+        self.pending = PendingFeatures::default();
         self.outputs.clear();
         self.drafted.clear();
     }
@@ -84,7 +70,7 @@ impl FeatureDraft {
     /// Forgets the features of a position and later ones.
     fn forget_from(&mut self, position: usize) {
         let kept = position.saturating_sub(self.start);
-        let end = self.rows + self.pending.rows;
+        let end = self.rows + self.pending.len();
         if position < self.start || kept > end || !self.context.truncate(0, kept.min(self.rows)) {
             return self.restart(position);
         }
@@ -96,18 +82,14 @@ impl FeatureDraft {
         let pending = kept.saturating_sub(self.rows);
         self.rows = kept.min(self.rows);
         self.pending_ids.truncate(pending);
-        self.pending.data.truncate(pending * self.pending.width);
-        self.pending.rows = pending;
+        self.pending.truncate(pending);
     }
 
     /// Computes rows of the pending features, given the token after each. The last one's output is kept.
     fn compute_pending(&mut self, next: &[u32], progress: &dyn Progress) -> Result<(), Error> {
-        let (rows, width) = (next.len(), self.pending.width);
-        let rest = self.pending.data.split_off(rows * width);
-        let data = std::mem::replace(&mut self.pending.data, rest);
-        self.pending.rows -= rows;
+        let rows = next.len();
         self.pending_ids.drain(..rows);
-        let mut features = Value { rows, width, data };
+        let mut features = self.pending.take(rows);
         if self.context.executor().graph().encoder().is_some() {
             features = self.context.encode(0, &features, progress)?;
         }
@@ -128,15 +110,7 @@ impl FeatureDraft {
         let batch = Batch::last_output(ids, 0);
         let found = self.context.run_kinds(&batch, Some(features), &kinds, progress)?;
         let [logits, features] = &found[..] else { return Ok(()) };
-        let logits = match self.target_ids.is_empty() {
-            true => &logits.row(0)[..logits.width.min(self.vocabulary)],
-            false => logits.row(0),
-        };
-        let mut token = DraftToken::most_likely(logits)?;
-        if let Some(id) = self.target_ids.get(token.id as usize) {
-            token.id = *id;
-        }
-        let token = Some(token).filter(|token| (token.id as usize) < self.vocabulary);
+        let token = self.vocabulary.most_likely(logits.row(0))?;
         self.outputs.push(RowOutput { features: features.row(0).to_vec(), token });
         Ok(())
     }
@@ -148,11 +122,11 @@ impl FeatureDraft {
         draft: &[u32],
         progress: &dyn Progress,
     ) -> Result<Option<DraftToken>, Error> {
-        if self.start + self.rows + self.pending.rows + 1 != text.len() {
+        if self.start + self.rows + self.pending.len() + 1 != text.len() {
             return Ok(None);
         }
         let common = self.drafted.iter().zip(draft).take_while(|(a, b)| a == b).count();
-        if self.pending.rows > 0 {
+        if self.pending.len() > 0 {
             self.context.truncate(0, self.rows);
             self.drafted.clear();
             self.compute_pending(&text[self.start + self.rows + 1..], progress)?;
@@ -178,7 +152,7 @@ impl DraftSource for FeatureDraft {
     }
 
     fn unread(&self, _: &[u32]) -> usize {
-        self.pending.rows
+        self.pending.len()
     }
 
     fn next(
@@ -207,11 +181,9 @@ impl DraftSource for FeatureDraft {
         self.forget_from(position);
         let rows = ids.len().min(features.rows);
         self.pending_ids.extend(&ids[..rows]);
-        self.pending.width = features.width;
-        self.pending.rows += rows;
-        self.pending.data.extend(&features.data[..rows * features.width]);
+        self.pending.extend(features, rows);
         // A prompt is read with the target model; the token after the last one is not known yet.
-        if self.pending.rows > READ_LATER && self.context.room(0) >= self.pending.rows {
+        if self.pending.are_due(&self.context) {
             let next = self.pending_ids[1..].to_vec();
             self.compute_pending(&next, progress)?;
         }

@@ -12,8 +12,10 @@ mod acceptance;
 mod block_draft;
 mod draft_model;
 mod feature_draft;
+mod pending_features;
 mod prompt_lookup;
 mod run_costs;
+mod target_vocabulary;
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,7 @@ use gguf::Error;
 use gguf_store::Progress;
 
 use crate::context::Context;
+use crate::executor::Executor;
 use crate::softmax::log_sum_exp;
 use crate::value::Value;
 use acceptance::Acceptance;
@@ -30,6 +33,7 @@ pub use block_draft::{Block, BlockDraft};
 pub use draft_model::DraftModel;
 pub use feature_draft::FeatureDraft;
 pub use prompt_lookup::PromptLookup;
+pub use target_vocabulary::TargetVocabulary;
 
 /// Default of the maximum number of drafted tokens.
 pub const MAX_DRAFT: usize = 15;
@@ -102,6 +106,11 @@ impl DraftToken {
         let id = logits.iter().position(|logit| *logit == greatest).unwrap_or(0) as u32;
         Ok(Self { id, confidence: (-log).exp() })
     }
+}
+
+/// Returns the time of a token of a draft model as a share of that of its target model, by the bytes of their weights.
+fn share_of_weights(draft: &Executor, target: &Executor) -> f64 {
+    draft.matrix_bytes() as f64 / (target.matrix_bytes() as f64).max(1.0)
 }
 
 /// Whether a context that begins at position `start` of a text has room for its tokens and their draft, and knows their ids.
@@ -345,8 +354,9 @@ impl Speculation {
 impl Source {
     /// Returns the seconds of the token after the first `len` of a draft: the measured ones, or those to expect.
     fn cost(&self, len: usize, costs: &RunCosts) -> f64 {
+        let is_computed = len > 0 && self.source.drafts_blocks();
         match self.seconds {
-            _ if len > 0 && self.source.drafts_blocks() => 0.0,
+            _ if is_computed => 0.0,
             0.0 => self.source.expected_cost() * costs.run(0),
             measured => measured,
         }

@@ -10,7 +10,7 @@ use gguf_models::registry::architectures_with_graph as architectures;
 use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Value};
 use gguf_store::{Model, ModelFile};
 
-use crate::architectures::appended_features;
+use crate::architectures::{appended_features, run_encoder};
 use crate::tiny;
 
 const IDS: [u32; 8] = [3, 1, 4, 1, 5, 2, 6, 7];
@@ -103,9 +103,8 @@ fn merged(base: &Model, adapters: &[(Adapter, f32)]) -> Model {
 }
 
 fn outputs(executor: Executor) -> Value {
-    let appended = appended_features(&executor);
     let options = ContextOptions {
-        tokens: IDS.len() + appended.rows,
+        tokens: IDS.len() + appended_features(&executor).rows,
         sequences: 1,
         cache_type: CacheType::F32,
         ..ContextOptions::default()
@@ -113,19 +112,8 @@ fn outputs(executor: Executor) -> Value {
     let graph = executor.graph();
     let kinds = [OutputKind::Logits, OutputKind::Hidden];
     let kind = kinds.into_iter().find(|kind| graph.output(*kind).is_some()).unwrap();
-    let encoder = graph.encoder().map(|(program, _)| program.features_width());
     let mut context = Context::new(Arc::new(executor), options).unwrap();
-    match encoder {
-        Some(Some(width)) => {
-            let data = (0..7 * width).map(|i| (i % 5) as f32 / 4.0).collect();
-            context.encode(0, &Value { rows: 7, width, data }, &()).unwrap();
-        }
-        Some(None) if appended.rows > 0 => context.append_features(0, &appended, &()).unwrap(),
-        Some(None) => {
-            context.encode_tokens(0, &IDS[2..], &()).unwrap();
-        }
-        None => {}
-    }
+    run_encoder(&mut context, 0);
     let width = context.executor().graph().main().0.token_features_width().unwrap_or(0);
     let data = (0..IDS.len() * width).map(|i| (i % 5) as f32 / 4.0).collect();
     let features = Value { rows: IDS.len(), width, data };

@@ -13,26 +13,26 @@ use crate::tiny;
 const IDS: [u32; 8] = [3, 1, 4, 1, 5, 2, 6, 7];
 
 fn context(executor: &Arc<Executor>, batch: usize) -> Context {
-    let appended = appended_features(executor);
-    let tokens = IDS.len() + appended.rows;
+    let tokens = IDS.len() + appended_features(executor).rows;
     let options = ContextOptions { tokens, sequences: 2, cache_type: CacheType::F32, batch };
     let mut context = Context::new(executor.clone(), options).unwrap();
-    for sequence in 0..2 {
-        match executor.graph().encoder().map(|(program, _)| program.features_width()) {
-            Some(Some(width)) => {
-                let data = (0..7 * width).map(|i| (i % 5) as f32 / 4.0).collect();
-                context.encode(sequence, &Value { rows: 7, width, data }, &()).unwrap();
-            }
-            Some(None) if appended.rows > 0 => {
-                context.append_features(sequence, &appended, &()).unwrap();
-            }
-            Some(None) => {
-                context.encode_tokens(sequence, &IDS[2..], &()).unwrap();
-            }
-            None => {}
-        }
-    }
+    (0..2).for_each(|sequence| run_encoder(&mut context, sequence));
     context
+}
+
+/// Runs the encoder for a sequence, if the model has one.
+pub fn run_encoder(context: &mut Context, sequence: usize) {
+    let executor = context.executor().clone();
+    let Some((program, _)) = executor.graph().encoder() else { return };
+    let appended = appended_features(&executor);
+    if appended.rows > 0 {
+        context.append_features(sequence, &appended, &()).unwrap();
+    } else if let Some(width) = program.features_width() {
+        let data = (0..7 * width).map(|i| (i % 5) as f32 / 4.0).collect();
+        context.encode(sequence, &Value { rows: 7, width, data }, &()).unwrap();
+    } else {
+        context.encode_tokens(sequence, &IDS[2..], &()).unwrap();
+    }
 }
 
 /// Returns features of three tokens before the others; of none if the model has no encoder of such features.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gguf_graph::{OutputKind, State};
 use gguf_models::{DraftFeatures, Purpose, build_graph_for};
-use gguf_runtime::speculation::{DraftModel, DraftSource, FeatureDraft};
+use gguf_runtime::speculation::{DraftModel, DraftSource, FeatureDraft, TargetVocabulary};
 use gguf_runtime::{Batch, Context, ContextOptions, Executor, MemoryBudget, Precision, Value};
 use gguf_store::Model;
 
@@ -46,7 +46,11 @@ fn drafts_are_greedy_continuations_of_changing_texts() {
     let executor = executor();
     let all = executor.vocabulary_len().unwrap();
     for vocabulary in [all, 5] {
-        let mut model = DraftModel::new(context(&executor), &executor, vocabulary);
+        let mut model = DraftModel::new(
+            context(&executor),
+            &executor,
+            TargetVocabulary::with_equal_ids(vocabulary),
+        );
         let texts: [&[u32]; 7] =
             [&[1, 2, 3], &[1, 2, 3, 7], &[1, 2], &[1, 2], &[9], &[9, 8, 7, 6, 5, 4], &[9, 8, 1]];
         for text in texts {
@@ -70,7 +74,8 @@ fn long_texts_are_read_where_drafts_continue() {
     let vocabulary = executor.vocabulary_len().unwrap();
     let options = ContextOptions { tokens: 128, ..ContextOptions::default() };
     let context = Context::new(executor.clone(), options).unwrap();
-    let mut model = DraftModel::new(context, &executor, vocabulary);
+    let mut model =
+        DraftModel::new(context, &executor, TargetVocabulary::with_equal_ids(vocabulary));
     let mut text: Vec<u32> = (0..80).map(|i| i * i % 37).collect();
     let expected = |text: &[u32]| {
         let mut context = Context::new(executor.clone(), options).unwrap();
@@ -99,7 +104,8 @@ fn long_texts_are_read_where_drafts_continue() {
 fn texts_that_the_model_cannot_read_have_no_drafts() {
     let executor = executor();
     let all = executor.vocabulary_len().unwrap();
-    let mut model = DraftModel::new(context(&executor), &executor, all);
+    let mut model =
+        DraftModel::new(context(&executor), &executor, TargetVocabulary::with_equal_ids(all));
     assert_eq!(model.next(&[], &[], &()).unwrap(), None);
     assert_eq!(model.next(&[1, all as u32], &[], &()).unwrap(), None);
     assert_eq!(model.next(&[1; 24], &[1], &()).unwrap(), None);
@@ -170,7 +176,11 @@ impl Pair {
 
     fn source(&self) -> FeatureDraft {
         let vocabulary = self.target.width(OutputKind::Logits).unwrap();
-        FeatureDraft::new(context(&self.draft), &self.target, Vec::new(), vocabulary)
+        FeatureDraft::new(
+            context(&self.draft),
+            &self.target,
+            TargetVocabulary::with_equal_ids(vocabulary),
+        )
     }
 
     /// Passes the features of the tokens before the last one, from a position on.
