@@ -13,13 +13,13 @@ use gguf_store::Progress;
 use crate::hessian::Hessian;
 use crate::paired_run::{PairedRun, StageStatistics};
 use crate::stage::{matmul_weights, stages};
-use crate::tensor_encoder::{CalibratedTensor, Encoders};
+use crate::tensor_encoder::{CalibratedTensor, Damping, Encoders};
 
 /// CalibrateOptions of [`calibrate`].
 #[derive(Clone, Copy, Debug)]
 pub struct CalibrateOptions {
-    /// Damping of the Hessian's diagonal, relative to its mean; a short text increases it.
-    pub damping: f32,
+    /// Damping of the Hessians.
+    pub damping: Damping,
     /// Number of tokens, per column of the narrowest matrix, that the original model also reads.
     /// With more tokens the estimate of the accumulated quantization error hardly improves.
     pub compared: usize,
@@ -27,7 +27,7 @@ pub struct CalibrateOptions {
 
 impl Default for CalibrateOptions {
     fn default() -> Self {
-        Self { damping: 0.1, compared: 64 }
+        Self { damping: Damping::default(), compared: 64 }
     }
 }
 

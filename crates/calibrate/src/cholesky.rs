@@ -25,11 +25,13 @@ pub struct CholeskyFactor {
 }
 
 impl CholeskyFactor {
-    /// Factorizes a symmetric matrix with a positive diagonal, `n` rows of `n`. A pivot that
+    /// Factorizes a symmetric matrix of `n` rows of `n`, with `diagonal` in place of its own, `n` positive numbers. A pivot that
     /// rounding reduces to about zero is replaced by a millionth of its diagonal element.
-    pub fn new(matrix: &[f32], n: usize) -> Self {
+    pub fn new(matrix: &[f32], diagonal: &[f32]) -> Self {
+        let n = diagonal.len();
         let mut a: Vec<f64> = matrix.iter().map(|x| f64::from(*x)).collect();
-        let floor: Vec<f64> = (0..n).map(|i| 1e-6 * a[i * n + i]).collect();
+        a.iter_mut().step_by(n + 1).zip(diagonal).for_each(|(to, from)| *to = f64::from(*from));
+        let floor: Vec<f64> = diagonal.iter().map(|x| 1e-6 * f64::from(*x)).collect();
         let mut d = vec![0.0; n];
         let mut end = n;
         // Starts with the last rows.
@@ -164,7 +166,8 @@ mod tests {
         let mut hessian = crate::Hessian::new(n, false);
         hessian.add(&x, None);
         hessian.symmetrize();
-        let CholeskyFactor { r, d, .. } = CholeskyFactor::new(&hessian.matrix, n);
+        let CholeskyFactor { r, d, .. } =
+            CholeskyFactor::new(&hessian.matrix, &hessian.damped_diagonal(0.0));
         for i in 0..n {
             for j in 0..n {
                 let terms = (0..n)

@@ -66,10 +66,9 @@ impl Encoder {
         if let Some(position) = rows.iter().position(|x| !x.is_finite()) {
             return Err(CodecError::NotFinite { ty, position, value: rows[position] });
         }
-        let tiles = rows.par_chunks(n * ROWS).zip(out.par_chunks_mut(row_bytes * ROWS)).enumerate();
-        tiles.try_for_each(|(number, (rows, out))| {
-            let first = number * ROWS;
-            Arch::new().dispatch(Work { encoder: self, objective, first, rows, out })
+        let tiles = rows.par_chunks(n * ROWS).zip(out.par_chunks_mut(row_bytes * ROWS));
+        tiles.try_for_each(|(rows, out)| {
+            Arch::new().dispatch(Work { encoder: self, objective, rows, out })
         })
     }
 }
@@ -78,7 +77,6 @@ impl Encoder {
 struct Work<'w> {
     encoder: &'w Encoder,
     objective: &'w Objective,
-    first: usize,
     rows: &'w [f32],
     out: &'w mut [u8],
 }
@@ -88,10 +86,9 @@ impl WithSimd for Work<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
-        let Self { encoder, objective, first, rows, out } = self;
+        let Self { encoder, objective, rows, out } = self;
         let Encoder { codec, grid, levels, codebook, .. } = encoder;
         let mut tile = Tile::new(simd, grid, levels, codebook.as_ref(), objective, rows);
-        gptq::correct_weights(&mut tile, first);
         let blocks = objective.n() / grid.len;
         for block in 0..blocks {
             gptq::round_block(&mut tile, codec, block)?;

@@ -4,50 +4,14 @@
 use gguf_quant::{Codec, CodecError};
 use pulp::{Simd, WithSimd};
 
-use crate::cholesky::CholeskyFactor;
 use crate::codebook::Metric;
-use crate::lanes::{
-    Lanes, ROWS, add_scaled, matmul, solve_unit_lower, solve_unit_lower_transposed, zip,
-};
-use crate::objective::Objective;
+use crate::lanes::{Lanes, ROWS, add_scaled, matmul, zip};
 use crate::scales;
 use crate::tile::Tile;
 
 /// Number of columns per lazy update: errors are propagated one by one within a chunk, and together
 /// to later columns.
 const CHUNK: usize = 32;
-
-/// Corrects the weights for the errors of earlier matrices before rounding: adds
-/// `strength (W drift + output_error) (Rᵀ D R)⁻¹`. `first` is the matrix row of the first row of
-/// the tile.
-#[inline(always)]
-pub(crate) fn correct_weights<S: Simd>(tile: &mut Tile<'_, S>, first: usize) {
-    let Objective { factor: CholeskyFactor { n, r, d }, drift, output_error, strength, .. } =
-        tile.objective;
-    let n = *n;
-    if drift.is_empty() && output_error.is_empty() {
-        return;
-    }
-    let mut b = vec![[0.0; ROWS]; n];
-    if !drift.is_empty() {
-        matmul(tile.simd, (drift, n), 0..n, 0..n, &tile.w, &mut b);
-    }
-    for row in 0..tile.rows {
-        if let Some(error) = output_error.get((first + row) * n..(first + row + 1) * n) {
-            b.iter_mut().zip(error).for_each(|(b, error)| b[row] += error);
-        }
-    }
-    // Solves x Rᵀ D R = b: first u R = b, then x Rᵀ = u / D.
-    solve_unit_lower(tile.simd, r, &mut b);
-    for (b, d) in b.iter_mut().zip(d) {
-        let inverse = strength / d;
-        b.iter_mut().for_each(|b| *b *= inverse);
-    }
-    solve_unit_lower_transposed(tile.simd, r, &mut b);
-    for (w, b) in tile.w.iter_mut().zip(&b) {
-        *w = zip(w, b, |w, b| w + b);
-    }
-}
 
 /// Chooses scales and values of a block after all earlier blocks.
 #[inline(always)]

@@ -53,6 +53,17 @@ impl Hessian {
         }
     }
 
+    /// Returns the diagonal of the symmetrized sums with `damping` times its mean added: once for many tokens, twice for as many
+    /// tokens as columns. A column that is always 0 gets the mean.
+    pub fn damped_diagonal(&self, damping: f32) -> Vec<f32> {
+        let Self { n, tokens, matrix, .. } = self;
+        let diagonal = || matrix.iter().step_by(n + 1);
+        let mean = diagonal().map(|x| f64::from(*x)).sum::<f64>() / (*n).max(1) as f64;
+        let mean = if mean > 0.0 { mean as f32 } else { 1.0 };
+        let damping = damping * (1.0 + *n as f32 / (*tokens as f32).max(1.0));
+        diagonal().map(|x| if *x > 0.0 { x + damping * mean } else { mean }).collect()
+    }
+
     /// Returns the number of columns whose input is always 0.
     pub fn dead_columns(&self) -> usize {
         (0..self.n).filter(|i| self.matrix[i * self.n + i] == 0.0).count()

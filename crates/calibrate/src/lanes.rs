@@ -13,6 +13,15 @@ pub(crate) const ROWS: usize = 16;
 /// One number per row.
 pub(crate) type Lanes = [f32; ROWS];
 
+/// Returns up to [`ROWS`] rows of `n` as columns with one number per row.
+pub(crate) fn lanes_of(rows: &[f32], n: usize) -> Vec<Lanes> {
+    let mut columns = vec![[0.0; ROWS]; n];
+    for (number, row) in rows.chunks_exact(n).enumerate() {
+        columns.iter_mut().zip(row).for_each(|(column, x)| column[number] = *x);
+    }
+    columns
+}
+
 /// Number of rows of the left operand that are multiplied together.
 const BATCH: usize = 8;
 

@@ -17,6 +17,7 @@ mod bundled_text;
 mod calibrate;
 mod cholesky;
 mod codebook;
+mod correction;
 mod encoder;
 mod gptq;
 mod hessian;
@@ -40,6 +41,7 @@ pub use calibrate::{
     CalibrateOptions, FindEncoded, OnHessians, OnTensor, calibrate, collect_hessians, is_calibrated,
 };
 pub use cholesky::CholeskyFactor;
+pub use correction::Correction;
 pub use encoder::Encoder;
 pub use hessian::Hessian;
 pub use hessian_collector::HessianCollector;
@@ -50,8 +52,8 @@ pub use job::{
 pub use objective::Objective;
 pub use self_text::{SelfTextOptions, Turn, self_text};
 pub use stage::matmul_weights;
-pub use tensor_encoder::{CalibratedTensor, Encoders};
+pub use tensor_encoder::{CalibratedTensor, Damping, Encoders};
 pub use variant::variant;
 
 /// Name of the method in written files; changes whenever the encoded weights change.
-pub const METHOD: &str = "moments-4";
+pub const METHOD: &str = "moments-5";

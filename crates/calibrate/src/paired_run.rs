@@ -27,7 +27,7 @@ const TOGETHER: usize = 1024;
 pub(crate) struct StageStatistics {
     /// Hessian of each matrix.
     pub hessians: Vec<Hessian>,
-    /// See [`Objective::with_output_error`](crate::Objective::with_output_error); may be empty.
+    /// See [`Correction::new`](crate::Correction::new); may be empty.
     pub output_error: Vec<f32>,
 }
 

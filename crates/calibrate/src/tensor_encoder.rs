@@ -8,9 +8,25 @@ use gguf_pipeline::Item;
 use gguf_quant::CodecError;
 use gguf_store::Progress;
 
+use crate::correction::Correction;
 use crate::encoder::Encoder;
 use crate::hessian::Hessian;
 use crate::objective::Objective;
+
+/// Damping of the diagonal of a Hessian, relative to its mean; see [`Hessian::damped_diagonal`].
+#[derive(Clone, Copy, Debug)]
+pub struct Damping {
+    /// For the rounding. More damping fits the calibration set less: texts unlike it gain.
+    pub rounding: f32,
+    /// For the correction of the weights before it.
+    pub correction: f32,
+}
+
+impl Default for Damping {
+    fn default() -> Self {
+        Self { rounding: 0.3, correction: 0.1 }
+    }
+}
 
 /// A calibrated tensor.
 pub struct CalibratedTensor {
@@ -91,8 +107,7 @@ impl Encoders {
     }
 
     /// Encodes tensors that share an input. `hessians` holds one symmetrized Hessian per matrix and
-    /// may be empty; `output_error` is the argument of [`Objective::with_output_error`] for tensors with one
-    /// matrix; `damping` is that of [`CalibrateOptions`](crate::CalibrateOptions).
+    /// may be empty; `output_error` is the argument of [`Correction::new`] for tensors with one matrix.
     ///
     /// # Errors
     /// Returns an error if a tensor cannot be read or encoded.
@@ -101,7 +116,7 @@ impl Encoders {
         items: &[&Item],
         hessians: Vec<Hessian>,
         output_error: Vec<f32>,
-        damping: f32,
+        damping: Damping,
         progress: &dyn Progress,
     ) -> Result<Vec<CalibratedTensor>, Error> {
         let mut tensors: Vec<CalibratedTensor> = items.iter().map(|item| unencoded(item)).collect();
@@ -110,14 +125,26 @@ impl Encoders {
         let mut hessians = hessians.into_iter();
         let mut output_error = Some(output_error);
         for number in 0..matrices {
-            let known = hessians.next().unwrap_or_else(|| Hessian::new(columns, false));
-            let (tokens, dead_columns) = (known.tokens, known.dead_columns());
-            let target = Objective::new(known, damping)
-                .with_output_error(output_error.take().unwrap_or_default());
-            for (item, encoded) in items.iter().zip(&mut tensors) {
-                progress.step(0)?;
+            let mut hessian = hessians.next().unwrap_or_else(|| Hessian::new(columns, false));
+            let (tokens, dead_columns) = (hessian.tokens, hessian.dead_columns());
+            let decode = |(item, encoded): (&&Item, &CalibratedTensor)| {
                 let rows = item.tensor.rows() / encoded.matrices.max(1) as u64;
-                let weights = item.tensor.decode_rows(number as u64 * rows, rows)?;
+                item.tensor.decode_rows(number as u64 * rows, rows)
+            };
+            let mut weights =
+                items.iter().zip(&tensors).map(decode).collect::<Result<Vec<_>, Error>>()?;
+            let output_error = output_error.take().unwrap_or_default();
+            if let Some(correction) =
+                Correction::new(&mut hessian, output_error, damping.correction)
+            {
+                for weights in &mut weights {
+                    progress.step(0)?;
+                    correction.correct(weights);
+                }
+            }
+            let target = Objective::new(hessian, damping.rounding);
+            for ((item, encoded), weights) in items.iter().zip(&mut tensors).zip(weights) {
+                progress.step(0)?;
                 let len = encoded.bytes.len() / encoded.matrices.max(1);
                 let bytes = &mut encoded.bytes[number * len..][..len];
                 self.encoder(item)?

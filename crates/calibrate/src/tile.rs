@@ -4,7 +4,7 @@ use gguf_quant::{BlockParams, QuantGrid, SignPattern};
 use pulp::Simd;
 
 use crate::codebook::{Codebook, CodebookChoice};
-use crate::lanes::{Lanes, ROWS, zip};
+use crate::lanes::{Lanes, ROWS, lanes_of, zip};
 use crate::levels::Levels;
 use crate::objective::Objective;
 
@@ -44,10 +44,6 @@ impl<'t, S: Simd> Tile<'t, S> {
         rows: &[f32],
     ) -> Self {
         let n = objective.n();
-        let mut w = vec![[0.0; ROWS]; n];
-        for (number, row) in rows.chunks_exact(n).enumerate() {
-            w.iter_mut().zip(row).for_each(|(w, x)| w[number] = *x);
-        }
         let zeros = vec![[0.0; ROWS]; n];
         Self {
             simd,
@@ -56,7 +52,7 @@ impl<'t, S: Simd> Tile<'t, S> {
             codebook,
             objective,
             rows: rows.len() / n,
-            w,
+            w: lanes_of(rows, n),
             e: zeros.clone(),
             v: zeros,
             entries: vec![[0; ROWS]; n / grid.unit],

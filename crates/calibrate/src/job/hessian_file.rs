@@ -23,8 +23,7 @@ use super::encoded_file::{EncodedTensors, Persistence};
 use super::text::{CalibrationText, TextCalibration};
 use super::{KEY_PREFIX, audio};
 use crate::{
-    CalibrateOptions, CalibratedTensor, Encoders, FindEncoded, Hessian, METHOD, OnTensor,
-    collect_hessians,
+    CalibratedTensor, Damping, Encoders, FindEncoded, Hessian, METHOD, OnTensor, collect_hessians,
 };
 
 const KIND: &str = "calibration";
@@ -196,7 +195,7 @@ impl HessianFile {
         on_tensor: &mut OnTensor<'_>,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
-        let damping = CalibrateOptions::default().damping;
+        let damping = Damping::default();
         let mut encoders = Encoders::default();
         let mut remaining: Vec<&Item> = Vec::new();
         for item in items {

@@ -4,12 +4,16 @@
 //! so the results are the same on every processor.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod vnni;
 
 use std::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
 use gguf_runtime::V4Vnni;
+#[cfg(target_arch = "x86_64")]
+use pulp::x86::V3;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -54,6 +58,9 @@ pub(crate) enum Rounded {
     /// For VNNI.
     #[cfg(target_arch = "x86_64")]
     Bytes(V4Vnni, Tokens<Bytes>),
+    /// For AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Pairs(V3, Tokens<avx2::Pairs>),
     /// For other processors.
     Floats(Tokens<Floats>),
 }
@@ -65,6 +72,10 @@ impl Rounded {
         if let Some(vnni) = V4Vnni::try_new() {
             return Self::Bytes(vnni, Tokens::new(rows, width));
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = V3::try_new() {
+            return Self::Pairs(avx2, Tokens::new(rows, width));
+        }
         Self::Floats(Tokens::new(rows, width))
     }
 
@@ -75,6 +86,10 @@ impl Rounded {
             #[cfg(target_arch = "x86_64")]
             (Self::Bytes(vnni, a), Self::Bytes(_, b)) => {
                 a.add_products(b, lower, out, |strip| vnni::run(*vnni, strip));
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Self::Pairs(avx2, a), Self::Pairs(_, b)) => {
+                a.add_products(b, lower, out, |strip| avx2::run(*avx2, strip));
             }
             (Self::Floats(a), Self::Floats(b)) => {
                 a.add_products(b, lower, out, |strip| Arch::new().dispatch(InFloats(strip)));
@@ -309,10 +324,16 @@ mod tests {
         let mut expected = vec![0.0; width * width];
         let floats = Rounded::Floats(Tokens::new(&rows, width));
         floats.add_products(&floats, false, &mut expected);
-        let mut found = vec![0.0; width * width];
-        let rounded = Rounded::new(&rows, width);
-        rounded.add_products(&rounded, false, &mut found);
-        assert_eq!(found, expected);
+        let check = |rounded: &Rounded| {
+            let mut found = vec![0.0; width * width];
+            rounded.add_products(rounded, false, &mut found);
+            assert_eq!(found, expected);
+        };
+        check(&Rounded::new(&rows, width));
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = V3::try_new() {
+            check(&Rounded::Pairs(avx2, Tokens::new(&rows, width)));
+        }
     }
 
     #[test]
