@@ -10,7 +10,7 @@ use crate::value_tables;
 /// and whose last 16 are the high nibbles. `$levels` computes levels from 32 nibbles and one extra
 /// bit each.
 macro_rules! nibbles {
-    ($name:ident: $ty:ident, $bytes:literal bytes, nibbles at $at:literal, bits $bits:expr, top $top:expr, zero $zero:literal, minimums $minimums:literal, $levels:expr, $scales:expr) => {
+    ($name:ident: $ty:ident, $bytes:literal bytes, nibbles at $at:literal, bits $bits:expr, top $top:expr, zero $zero:literal, minimums $minimums:literal, $levels:expr, $scales:expr $(, magnitude $magnitude:literal)?) => {
         pub(super) struct $name;
 
         impl IntegerBlock for $name {
@@ -20,6 +20,7 @@ macro_rules! nibbles {
             const LEN: usize = 32;
             const GROUP: usize = 32;
             const MAX_LEVEL: Option<u8> = $top;
+            $(const MAX_MAGNITUDE: u8 = $magnitude;)?
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
             const F16_OFFSET: Option<usize> = if $bytes % 2 == 0 { Some(0) } else { None };
@@ -52,8 +53,8 @@ nibbles!(Q4_0: Q4_0, 18 bytes, nibbles at 2, bits none, top Some(15), zero 8, mi
 nibbles!(Q4_1: Q4_1, 20 bytes, nibbles at 4, bits none, top Some(15), zero 0, minimums true, as_they_are, two_scales);
 nibbles!(Q5_0: Q5_0, 22 bytes, nibbles at 6, bits bits_of::<2, _>, top Some(31), zero 16, minimums false, five, scale);
 nibbles!(Q5_1: Q5_1, 24 bytes, nibbles at 8, bits bits_of::<4, _>, top Some(31), zero 0, minimums true, five, two_scales);
-nibbles!(IQ4NL: IQ4_NL, 18 bytes, nibbles at 2, bits none, top None, zero 0, minimums false, iq4_nl, scale);
-nibbles!(MXFP4: MXFP4, 17 bytes, nibbles at 1, bits none, top None, zero 0, minimums false, e2m1, exponent);
+nibbles!(IQ4NL: IQ4_NL, 18 bytes, nibbles at 2, bits none, top None, zero 0, minimums false, iq4_nl, scale, magnitude 127);
+nibbles!(MXFP4: MXFP4, 17 bytes, nibbles at 1, bits none, top None, zero 0, minimums false, e2m1, exponent, magnitude 12);
 
 #[inline(always)]
 fn none<const BYTES: usize>(_: &[u8; BYTES]) -> u32 {
@@ -114,7 +115,6 @@ impl IntegerBlock for Q8_0 {
     const LEN: usize = 32;
     const GROUP: usize = 32;
     const MAX_LEVEL: Option<u8> = None;
-    const HAS_MIN_I8: bool = true;
     const ZERO: u8 = 0;
     const MINIMUMS: bool = false;
     const F16_OFFSET: Option<usize> = Some(0);

@@ -7,13 +7,13 @@ use super::{ByteSimd, IntegerBlock, UnpackedBlock, f16_at, f16_to_f32, part};
 use crate::bits;
 use crate::grids;
 
-format!(IQ1S: IQ1_S, 50 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq1_s);
-format!(IQ1M: IQ1_M, 56 bytes, groups of 16, top None, zero 0, minimums false, f16 None, iq1_m);
-format!(IQ2XXS: IQ2_XXS, 66 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq2_xxs);
-format!(IQ2XS: IQ2_XS, 74 bytes, groups of 16, top None, zero 0, minimums false, f16 None, iq2_xs);
-format!(IQ2S: IQ2_S, 82 bytes, groups of 16, top None, zero 0, minimums false, f16 None, iq2_s);
-format!(IQ3XXS: IQ3_XXS, 98 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq3_xxs);
-format!(IQ3S: IQ3_S, 110 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq3_s);
+format!(IQ1S: IQ1_S, 50 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq1_s, magnitude 9);
+format!(IQ1M: IQ1_M, 56 bytes, groups of 16, top None, zero 0, minimums false, f16 None, iq1_m, magnitude 9);
+format!(IQ2XXS: IQ2_XXS, 66 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq2_xxs, magnitude 43);
+format!(IQ2XS: IQ2_XS, 74 bytes, groups of 16, top None, zero 0, minimums false, f16 None, iq2_xs, magnitude 43);
+format!(IQ2S: IQ2_S, 82 bytes, groups of 16, top None, zero 0, minimums false, f16 None, iq2_s, magnitude 43);
+format!(IQ3XXS: IQ3_XXS, 98 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq3_xxs, magnitude 62);
+format!(IQ3S: IQ3_S, 110 bytes, groups of 32, top None, zero 0, minimums false, f16 None, iq3_s, magnitude 15);
 
 /// Adds to each of four 7-bit sign fields the eighth sign that makes the number of negative signs
 /// even.

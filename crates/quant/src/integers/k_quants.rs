@@ -7,7 +7,7 @@ use crate::bits;
 use crate::value_tables;
 
 macro_rules! format {
-    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, f16 $f16:expr, $unpack:expr) => {
+    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, f16 $f16:expr, $unpack:expr $(, magnitude $magnitude:literal)?) => {
         pub(super) struct $name;
 
         impl IntegerBlock for $name {
@@ -17,6 +17,7 @@ macro_rules! format {
             const LEN: usize = 256;
             const GROUP: usize = $group;
             const MAX_LEVEL: Option<u8> = $top;
+            $(const MAX_MAGNITUDE: u8 = $magnitude;)?
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
             const F16_OFFSET: Option<usize> = $f16;
@@ -122,6 +123,7 @@ impl IntegerBlock for IQ4XS {
     const LEN: usize = 256;
     const GROUP: usize = 32;
     const MAX_LEVEL: Option<u8> = None;
+    const MAX_MAGNITUDE: u8 = 127;
     const ZERO: u8 = 0;
     const MINIMUMS: bool = false;
     const F16_OFFSET: Option<usize> = Some(0);

@@ -88,8 +88,8 @@ pub trait IntegerBlock: 'static {
     const GROUP: usize;
     /// Max level; `None` if levels are signed bytes.
     const MAX_LEVEL: Option<u8>;
-    /// Whether a level can be -128, whose magnitude does not fit in a signed byte.
-    const HAS_MIN_I8: bool = false;
+    /// Greatest magnitude of signed levels.
+    const MAX_MAGNITUDE: u8 = 128;
     /// Level of weight 0, for types without minimums.
     const ZERO: u8;
     /// Whether the type has minimums.
@@ -326,7 +326,14 @@ mod tests {
                             assert!(level <= top, "{}", F::TYPE);
                             i32::from(level) - i32::from(F::ZERO)
                         }
-                        None => i32::from(level as i8),
+                        None => {
+                            assert!(
+                                (level as i8).unsigned_abs() <= F::MAX_MAGNITUDE,
+                                "{}",
+                                F::TYPE
+                            );
+                            i32::from(level as i8)
+                        }
                     };
                     let (s, m) = (f32::from(found.scales[g]), f32::from(found.minimums[g]));
                     let min = if F::MINIMUMS { found.dmin * m } else { 0.0 };

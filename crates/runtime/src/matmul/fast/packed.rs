@@ -29,7 +29,7 @@ pub(super) fn pack<F: IntegerBlock>(
 ) -> Option<Packed> {
     let format = format::<F, _>(*simd, weights, row_bytes);
     pack_strips(simd, format, weights, row_bytes, &|tile, weights, first, blocks| {
-        tile.unpack::<Unsigned<F>>(simd, weights, row_bytes, first, blocks);
+        tile.unpack::<Unsigned<F, 128>>(simd, weights, row_bytes, first, blocks);
     })
 }
 
@@ -89,7 +89,7 @@ fn format<F: IntegerBlock, L: ByteSimd + Sync>(
         width: row_bytes / F::BYTES * F::LEN,
         bits,
         table,
-        zero: if F::MINIMUMS { 0 } else { Unsigned::<F>::ZERO },
+        zero: if F::MINIMUMS { 0 } else { Unsigned::<F, 128>::ZERO },
         minimums: F::MINIMUMS,
         halves: F::F16_OFFSET.is_some(),
     }
@@ -113,7 +113,7 @@ fn levels(weights: &[u8], row_bytes: usize, find: &(dyn Fn(&[u8], &mut Levels) +
 fn find_levels<F: IntegerBlock, L: ByteSimd + Sync>(lookup: L, row: &[u8], found: &mut Levels) {
     let mut unpacked = UnpackedBlock::EMPTY;
     for block in F::Block::all(row) {
-        Unsigned::<F>::unpack(lookup, block, &mut unpacked);
+        Unsigned::<F, 128>::unpack(lookup, block, &mut unpacked);
         unpacked.levels[..F::LEN].iter().for_each(|level| found[usize::from(*level)] = true);
     }
 }

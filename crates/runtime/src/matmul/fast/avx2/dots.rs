@@ -71,8 +71,8 @@ pub(super) fn quarters<F: IntegerBlock>(
     let mut products = [simd.avx._mm256_setzero_si256(); 2];
     for half in 0..2 {
         let (weights, n) = (&weights[half], 2 * p + half);
-        products[half] = match (F::MAX_LEVEL, F::HAS_MIN_I8) {
-            (None, false) => mirrored(simd, weights, &levels[n], &magnitudes[n]),
+        products[half] = match F::MAX_LEVEL {
+            None if F::MAX_MAGNITUDE < 128 => mirrored(simd, weights, &levels[n], &magnitudes[n]),
             _ => multiply::<F>(simd, weights, &levels[n]),
         };
     }

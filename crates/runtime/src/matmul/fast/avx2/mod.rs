@@ -12,6 +12,7 @@ use pulp::NullaryFnOnce;
 use rows::Rows;
 
 use super::quantized::{Epilogue, Quantized};
+use super::unsigned::Unsigned;
 use super::{FEW, Kernels, ROWS};
 use crate::simd::V3F16c;
 
@@ -38,10 +39,10 @@ impl<F: IntegerBlock> Kernels for Avx2<F> {
     }
 
     fn epilogue(&self, rows: usize) -> Epilogue {
-        match F::MAX_LEVEL {
-            _ if rows <= FEW => rows::epilogue::<F>(),
-            None => Epilogue::Wide,
-            Some(_) => Epilogue::None,
+        match rows {
+            ..=FEW => rows::epilogue::<F>(),
+            _ if is_narrow::<F>() => Epilogue::None,
+            _ => Epilogue::Wide,
         }
     }
 
@@ -50,8 +51,18 @@ impl<F: IntegerBlock> Kernels for Avx2<F> {
     }
 
     fn tiles(&self, weights: &[u8], x: &Quantized, out: &mut [[f32; ROWS]]) {
-        self.0.vectorize(Tiles::<F> { simd: self.0, weights, x, out, of: PhantomData });
+        let simd = self.0;
+        if const { is_narrow::<F>() } {
+            simd.vectorize(Tiles::<Unsigned<F, 0>> { simd, weights, x, out, of: PhantomData });
+        } else {
+            simd.vectorize(Tiles::<F> { simd, weights, x, out, of: PhantomData });
+        }
     }
+}
+
+/// Whether two products of unsigned levels fit into 16 bits; signed ones are [`Unsigned`] then.
+const fn is_narrow<F: IntegerBlock>() -> bool {
+    F::MAX_LEVEL.is_some() || F::MAX_MAGNITUDE < 64
 }
 
 // Structs instead of closures: only code that is inlined into `vectorize` is compiled for AVX2.

@@ -205,12 +205,11 @@ fn narrow<F: IntegerBlock, const T: usize>(
     let top = F::MAX_LEVEL.map_or(127, i32::from);
     let most = (i32::from(i16::MAX) / (2 * 127 * top)) as usize;
     let most = most.min(F::GROUP / 4).min(8);
-    let most = if most >= 8 {
-        8
-    } else if most >= 4 {
-        4
-    } else {
-        2
+    let most = match most {
+        8.. => 8,
+        4.. => 4,
+        2.. => 2,
+        _ => 1,
     };
     let mut first = 0;
     while first < 8 {

@@ -94,6 +94,6 @@ impl<F: IntegerBlock> NullaryFnOnce for Tiles<'_, F> {
     #[inline(always)]
     fn call(self) {
         let Self { simd, amx, weights, x, out, .. } = self;
-        tiles::tiles::<Unsigned<F>>(simd, amx, weights, x, out);
+        tiles::tiles::<Unsigned<F, 128>>(simd, amx, weights, x, out);
     }
 }
