@@ -30,6 +30,14 @@ fn apart(bits: u32) -> u32 {
     bits & 0x7f | bits << 1 & 0x7f00 | bits << 2 & 0x7f_0000 | bits << 3 & 0x7f00_0000
 }
 
+/// Joins the low byte of an index with its high bits: `bits` of `high`, from bit `at` on.
+#[inline(always)]
+fn joined(low: u8, high: impl Into<u32>, at: usize, bits: usize) -> usize {
+    // Shifted first: masked first, each index would take two more instructions.
+    let high = high.into() << 8 >> at & ((1 << bits) - 1) << 8;
+    usize::from(low) | high as usize
+}
+
 #[inline(always)]
 fn iq2_xxs<L: ByteSimd>(simd: L, block: &[u8; 66], out: &mut UnpackedBlock) {
     let groups = part::<2, 64, _>(block).as_chunks::<8>().0;
@@ -61,7 +69,7 @@ fn iq2_s<L: ByteSimd>(simd: L, block: &[u8; 82], out: &mut UnpackedBlock) {
     let groups = part::<2, 32, _>(block).as_chunks::<4>().0.iter().zip(part::<66, 8, _>(block));
     let groups = groups.zip(part::<34, 32, _>(block).as_chunks().0);
     for (levels, ((low, high), signs)) in out.levels.as_chunks_mut().0.iter_mut().zip(groups) {
-        let point = |i: usize| usize::from(low[i]) | usize::from(high >> (2 * i) & 3) << 8;
+        let point = |i: usize| joined(low[i], *high, 2 * i, 2);
         let points = [0, 1, 2, 3].map(|i| grids::IQ2_S.values[point(i)]);
         *levels = simd.negate(pulp::cast(points), u32::from_le_bytes(*signs));
     }
@@ -97,7 +105,7 @@ fn iq3_s<L: ByteSimd>(simd: L, block: &[u8; 110], out: &mut UnpackedBlock) {
     let groups = part::<2, 64, _>(block).as_chunks::<8>().0.iter().zip(part::<66, 8, _>(block));
     let groups = groups.zip(part::<74, 32, _>(block).as_chunks().0);
     for (levels, ((low, high), signs)) in out.levels.as_chunks_mut().0.iter_mut().zip(groups) {
-        let point = |i: usize| usize::from(low[i]) | usize::from(high >> i & 1) << 8;
+        let point = |i: usize| joined(low[i], *high, i, 1);
         let points = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| grids::IQ3_S.values[point(i)]);
         *levels = simd.negate(pulp::cast(points), u32::from_le_bytes(*signs));
     }
@@ -130,10 +138,10 @@ static SHIFTED: [u64; 2048] = {
 
 /// Returns eight times a point of the ternary codebook, shifted up or down by 1/8.
 #[inline(always)]
-fn shifted(point: u16, down: bool) -> u64 {
+fn shifted(point: usize, down: bool) -> u64 {
     // Every byte is at least 2, so no byte borrows from the next.
     let less = if down { 2 * EACH } else { 0 };
-    ((SHIFTED[usize::from(point)] - less) ^ (0x80 * EACH)).to_le()
+    ((SHIFTED[point] - less) ^ (0x80 * EACH)).to_le()
 }
 
 #[inline(always)]
@@ -144,7 +152,7 @@ fn iq1_s<L>(_: L, block: &[u8; 50], out: &mut UnpackedBlock) {
     for ((g, levels), (low, high)) in levels.enumerate().zip(groups) {
         let high = u16::from_le_bytes(*high);
         out.scales[g] = (2 * (high >> 12 & 7) + 1) as i16;
-        let point = |i: usize| u16::from(low[i]) | (high >> (3 * i) & 7) << 8;
+        let point = |i: usize| joined(low[i], high, 3 * i, 3);
         *levels = pulp::cast([0, 1, 2, 3].map(|i| shifted(point(i), high >> 15 == 1)));
     }
     out.d = f16_at::<0, _>(block) * 0.125;
@@ -156,7 +164,7 @@ fn iq1_m<L>(_: L, block: &[u8; 56], out: &mut UnpackedBlock) {
     let groups = groups.zip(part::<32, 16, _>(block).as_chunks().0);
     for (levels, (low, high)) in out.levels.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
         let high = u16::from_le_bytes(*high);
-        let point = |i: usize| u16::from(low[i]) | (high >> (4 * i) & 7) << 8;
+        let point = |i: usize| joined(low[i], high, 4 * i, 3);
         let down = |i: usize| high >> (4 * i + 3) & 1 == 1;
         *levels = pulp::cast([0, 1, 2, 3].map(|i| shifted(point(i), down(i))));
     }
