@@ -1,7 +1,7 @@
 //! Matrix multiplication in F32: weights are dequantized panel by panel, and each panel is multiplied by all
 //! activations.
 //!
-//! The order of a sum depends only on its length and the type. A row is split into panels of [`depth`] columns,
+//! The order of a sum depends only on its length, the type and the instruction set. A row is split into [panels](Blocking::panel),
 //! the last one padded with zeros to a multiple of 16. Each panel has one partial sum per SIMD lane; their sums
 //! are added panel by panel.
 
@@ -18,16 +18,50 @@ use crate::watch::Watch;
 /// Rows of weights that are dequantized together.
 const TILE: usize = 16;
 
-/// Maximum number of columns of a panel: those of [`ROWS`] rows and [`TOKENS`] tokens fit into the first-level
-/// cache.
-const DEPTH: usize = 1024;
-
 /// Tokens whose columns of a panel fit into the second-level cache.
 const BLOCK: usize = 48;
 
-/// Register blocking: rows and tokens whose sums fit into 32 registers; with 16 registers, half of the tokens.
+/// Rows whose sums with some tokens fit into registers.
 const ROWS: usize = 4;
-const TOKENS: usize = 6;
+
+/// What fits into the registers and the first-level cache with an instruction set.
+#[derive(Clone, Copy)]
+struct Blocking {
+    /// Tokens whose sums with [`ROWS`] rows fit into registers.
+    tokens: usize,
+    /// Maximum number of columns of a panel: those of [`ROWS`] rows and of the tokens stay in the cache.
+    depth: usize,
+}
+
+impl Blocking {
+    const fn of<S: Simd>() -> Self {
+        match S::REGISTER_COUNT {
+            32.. => Self { tokens: 6, depth: 1024 },
+            _ => Self { tokens: 3, depth: 640 },
+        }
+    }
+
+    /// Returns the number of columns of a panel. All panels but the last have it, and none is much shorter. They contain whole
+    /// blocks and whole vectors.
+    fn panel(self, matrix: &Matrix) -> usize {
+        let unit = matrix.block_len.next_multiple_of(16);
+        let units = matrix.row_len.div_ceil(unit).max(1);
+        let pieces = units.div_ceil((self.depth / unit).max(1));
+        units.div_ceil(pieces) * unit
+    }
+}
+
+/// Returns the blocking of the best instruction set of the processor.
+struct FindBlocking;
+
+impl WithSimd for FindBlocking {
+    type Output = Blocking;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Blocking {
+        Blocking::of::<S>()
+    }
+}
 
 /// Maximum number of tokens for which rows are dequantized one by one.
 const FEW: usize = 3;
@@ -50,11 +84,11 @@ pub(crate) fn matmul(watch: &Watch<'_>, matrix: &Matrix, first: usize, x: &Value
         });
         return;
     }
-    let depth = depth(matrix);
-    let padded = matrix.row_len.next_multiple_of(16) * tokens.next_multiple_of(TOKENS);
+    let blocking = dispatch(FindBlocking);
+    let padded = matrix.row_len.next_multiple_of(16) * tokens.next_multiple_of(blocking.tokens);
     let mut by_pieces = Scratch::new(if few { 0 } else { padded });
     if !few {
-        cut(x, depth, &mut by_pieces);
+        cut(x, blocking.panel(matrix), blocking.tokens, &mut by_pieces);
     }
     let by_pieces = &*by_pieces;
     let tasks = columns(out, rows).enumerate();
@@ -74,35 +108,26 @@ pub(crate) fn matmul(watch: &Watch<'_>, matrix: &Matrix, first: usize, x: &Value
     });
 }
 
-/// Returns the number of columns of a panel. All panels but the last have it, and none is much shorter. They
-/// contain whole blocks and whole vectors.
-fn depth(matrix: &Matrix) -> usize {
-    let unit = matrix.block_len.next_multiple_of(16);
-    let units = matrix.row_len.div_ceil(unit).max(1);
-    let pieces = units.div_ceil((DEPTH / unit).max(1));
-    units.div_ceil(pieces) * unit
-}
-
 /// Repacks activations panel by panel, within a panel by groups of tokens, and within a group sixteen columns of
 /// each token in turn, so that a product reads contiguous memory. Padding is 0.
-fn cut(x: &Value, depth: usize, pieces: &mut [f32]) {
-    let tokens = x.rows.next_multiple_of(TOKENS);
+fn cut(x: &Value, depth: usize, in_group: usize, pieces: &mut [f32]) {
+    let tokens = x.rows.next_multiple_of(in_group);
     pieces.par_chunks_mut(depth * tokens).enumerate().for_each(|(number, piece)| {
         let width = piece.len() / tokens;
-        for (group, piece) in piece.chunks_exact_mut(TOKENS * width).enumerate() {
-            for t in 0..TOKENS {
-                let row = x.row(group * TOKENS + t).get(number * depth..).unwrap_or_default();
-                spread::<TOKENS>(&row[..row.len().min(width)], t, piece);
+        for (group, piece) in piece.chunks_exact_mut(in_group * width).enumerate() {
+            for t in 0..in_group {
+                let row = x.row(group * in_group + t).get(number * depth..).unwrap_or_default();
+                spread(&row[..row.len().min(width)], t, in_group, piece);
             }
         }
     });
 }
 
-/// Writes a row into a group of `N` rows that are interleaved by sixteen columns.
+/// Writes a row into a group of `in_group` rows that are interleaved by sixteen columns.
 #[inline(always)]
-fn spread<const N: usize>(row: &[f32], number: usize, out: &mut [f32]) {
+fn spread(row: &[f32], number: usize, in_group: usize, out: &mut [f32]) {
     let (whole, rest) = row.as_chunks();
-    let mut outs = out.as_chunks_mut::<16>().0.iter_mut().skip(number).step_by(N);
+    let mut outs = out.as_chunks_mut::<16>().0.iter_mut().skip(number).step_by(in_group);
     for (row, out) in whole.iter().zip(&mut outs) {
         *out = *row;
     }
@@ -202,7 +227,7 @@ fn multiply_floats<S: Simd, F: Floats<N>, const N: usize, const R: usize, const 
         xs[t] = &xs[t][..sixteens];
     }
     out.fill(0.0);
-    let depth = depth(matrix) / 16;
+    let depth = Blocking::of::<S>().panel(matrix) / 16;
     let mut start = 0;
     loop {
         let end = sixteens.min(start + depth);
@@ -248,7 +273,7 @@ fn multiply_rows<S: Simd, const R: usize, const T: usize>(
     out: &mut [f32],
 ) {
     let len = matrix.row_len;
-    let depth = depth(matrix);
+    let depth = Blocking::of::<S>().panel(matrix);
     let mut weights = Scratch::new(R * depth);
     out.fill(0.0);
     for start in (0..len).step_by(depth) {
@@ -325,10 +350,22 @@ impl WithSimd for Tile<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
+        const { assert!(Blocking::of::<S>().tokens == 6 || Blocking::of::<S>().tokens == 3) }
+        match Blocking::of::<S>().tokens {
+            6 => self.multiply::<S, 6>(simd),
+            _ => self.multiply::<S, 3>(simd),
+        }
+    }
+}
+
+impl Tile<'_> {
+    /// Multiplies by `T` tokens at a time.
+    #[inline(always)]
+    fn multiply<S: Simd, const T: usize>(self, simd: S) {
         let Self { matrix, first, x, tokens, out } = self;
         let rows = out.len() / tokens;
-        let depth = depth(matrix);
-        let tokens = tokens.next_multiple_of(TOKENS);
+        let depth = Blocking::of::<S>().panel(matrix);
+        let tokens = tokens.next_multiple_of(T);
         let mut row_weights = Scratch::new(depth);
         let mut weights = Scratch::new(TILE * depth);
         out.fill(0.0);
@@ -343,16 +380,17 @@ impl WithSimd for Tile<'_> {
                     if row < rows {
                         decode::<S>(matrix, first + row, start, row_weights);
                     }
-                    spread::<ROWS>(row_weights, r, weights);
+                    spread(row_weights, r, ROWS, weights);
                 }
             }
             let blocks = x.chunks(BLOCK * padded).zip(out.chunks_mut(BLOCK * rows));
             for (x, out) in blocks {
                 for (four, weights) in weights.chunks_exact(ROWS * padded).enumerate() {
                     let weights = weights.as_chunks().0.as_chunks().0;
-                    let groups = x.chunks_exact(TOKENS * padded).zip(out.chunks_mut(TOKENS * rows));
+                    let groups = x.chunks_exact(T * padded).zip(out.chunks_mut(T * rows));
                     for (x, out) in groups {
-                        let sums = multiply_piece(simd, weights, x.as_chunks().0.as_chunks().0);
+                        let x = x.as_chunks().0.as_chunks().0;
+                        let sums = multiply_panel::<S, T>(simd, weights, x);
                         for (out, sums) in out.chunks_exact_mut(rows).zip(sums) {
                             let out = &mut out[ROWS * four..];
                             // Groups of four rows, then the rest.
@@ -374,36 +412,15 @@ fn plus(a: [f32; ROWS], b: [f32; ROWS]) -> [f32; ROWS] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]]
 }
 
-/// Multiplies a panel of some rows by some tokens.
-#[inline(always)]
-fn multiply_piece<S: Simd>(
-    simd: S,
-    weights: &[[[f32; 16]; ROWS]],
-    xs: &[[[f32; 16]; TOKENS]],
-) -> [[f32; ROWS]; TOKENS] {
-    let mut result = [[0.0; ROWS]; TOKENS];
-    if S::REGISTER_COUNT >= 32 {
-        multiply_tokens::<S, TOKENS>(simd, weights, xs, 0, &mut result);
-    } else {
-        for (half, result) in result.as_chunks_mut().0.iter_mut().enumerate() {
-            multiply_tokens::<S, { TOKENS / 2 }>(simd, weights, xs, half, result);
-        }
-    }
-    result
-}
-
 /// Multiplies a panel of some rows by `T` tokens.
 #[inline(always)]
-fn multiply_tokens<S: Simd, const T: usize>(
+fn multiply_panel<S: Simd, const T: usize>(
     simd: S,
     weights: &[[[f32; 16]; ROWS]],
-    xs: &[[[f32; 16]; TOKENS]],
-    part: usize,
-    result: &mut [[f32; ROWS]; T],
-) {
+    xs: &[[[f32; 16]; T]],
+) -> [[f32; ROWS]; T] {
     let mut sums = [[simd.splat_f32s(0.0); ROWS]; T];
     for (weights, xs) in weights.iter().zip(xs) {
-        let xs: &[[f32; 16]; T] = &xs.as_chunks().0[part];
         for at in 0..16 / S::F32_LANES {
             let mut x = [simd.splat_f32s(0.0); T];
             for (x, xs) in x.iter_mut().zip(xs) {
@@ -417,11 +434,13 @@ fn multiply_tokens<S: Simd, const T: usize>(
             }
         }
     }
+    let mut result = [[0.0; ROWS]; T];
     for (result, sums) in result.iter_mut().zip(sums) {
         for (result, sum) in result.iter_mut().zip(sums) {
             *result = simd.reduce_sum_f32s(sum);
         }
     }
+    result
 }
 
 #[cfg(test)]
