@@ -11,7 +11,7 @@ use crate::lanes::{ROWS, lanes_of, matmul, solve_unit_lower, solve_unit_lower_tr
 /// overfit a short text.
 const HALF_STRENGTH_TOKENS: f32 = 16.0;
 
-/// What corrects the weights of a matrix with `n` columns before they are rounded: `strength (W drift + output_error) H⁻¹` is
+/// Correction of the weights of a matrix with `n` columns before they are rounded: `strength (W drift + output_error) H⁻¹` is
 /// added to them, where `H` is the damped Hessian (GPTAQ).
 pub struct Correction {
     factor: CholeskyFactor,

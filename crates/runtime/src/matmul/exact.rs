@@ -24,7 +24,7 @@ const BLOCK: usize = 48;
 /// Rows whose sums with some tokens fit into registers.
 const ROWS: usize = 4;
 
-/// What fits into the registers and the first-level cache with an instruction set.
+/// Sizes that fit into the registers and the first-level cache with an instruction set.
 #[derive(Clone, Copy)]
 struct Blocking {
     /// Tokens whose sums with [`ROWS`] rows fit into registers.
