@@ -56,7 +56,8 @@ fn divergences_are_those_of(reports: &[&str], card: &str) {
     let reports: Vec<Value> = reports.map(|text| serde_json::from_str(&text).unwrap()).collect();
     let measured: Vec<&Value> =
         reports.iter().flat_map(|report| report["types"].as_array().unwrap()).collect();
-    let shown: Vec<&str> = card.split('|').filter(|cell| cell.contains(" ± ")).collect();
+    let cells = card.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('|'));
+    let shown: Vec<&str> = cells.filter(|cell| cell.contains(" ± ")).collect();
     assert_eq!(shown.len(), measured.len(), "{card}");
     for (shown, measured) in shown.iter().zip(measured) {
         let (mean, error) = shown.trim().split_once(" ± ").unwrap();
