@@ -92,6 +92,7 @@ impl WithSimd for CorrectRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objective::Objective;
 
     const N: usize = 40;
 
@@ -123,9 +124,7 @@ mod tests {
         let (drift, output_error) = (hessian().drift, numbers(5, 21 * N));
         let mut corrected = weights.clone();
         let mut known = hessian();
-        let mut damped = known.matrix.clone();
-        let diagonal = known.damped_diagonal(0.1);
-        damped.iter_mut().step_by(N + 1).zip(diagonal).for_each(|(to, from)| *to = from);
+        let damped = Objective::new(hessian(), 0.1).matrix;
         Correction::new(&mut known, output_error.clone(), 0.1).unwrap().correct(&mut corrected);
         assert!(known.drift.is_empty());
         let change: Vec<f32> = corrected.iter().zip(&weights).map(|(new, old)| new - old).collect();

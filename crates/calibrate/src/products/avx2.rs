@@ -2,10 +2,10 @@
 
 use std::arch::x86_64::__m256i;
 
+use pulp::cast;
 use pulp::x86::V3;
-use pulp::{NullaryFnOnce, cast};
 
-use super::{BATCH, Columns, Kernel, STRIP, StripProducts, Unit};
+use super::{BATCH, Columns, Kernel, STRIP, Unit};
 
 /// Two tokens of each column.
 pub(crate) type Pairs = [[i16; 2]; STRIP];
@@ -20,22 +20,6 @@ impl Unit for Pairs {
 
 /// Number of columns of the left operand whose sums fit into registers.
 const IN_REGISTERS: usize = 4;
-
-/// Computes the products of a strip.
-pub(super) fn run(simd: V3, work: StripProducts<'_, Pairs>) {
-    simd.vectorize(Run(simd, work));
-}
-
-struct Run<'r>(V3, StripProducts<'r, Pairs>);
-
-impl NullaryFnOnce for Run<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.1.run(&self.0);
-    }
-}
 
 impl Kernel<Pairs> for V3 {
     #[inline(always)]

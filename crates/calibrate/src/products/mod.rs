@@ -13,6 +13,8 @@ use std::ops::Range;
 #[cfg(target_arch = "x86_64")]
 use gguf_runtime::V4Vnni;
 #[cfg(target_arch = "x86_64")]
+use pulp::NullaryFnOnce;
+#[cfg(target_arch = "x86_64")]
 use pulp::x86::V3;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -85,11 +87,11 @@ impl Rounded {
         match (self, b) {
             #[cfg(target_arch = "x86_64")]
             (Self::Bytes(vnni, a), Self::Bytes(_, b)) => {
-                a.add_products(b, lower, out, |strip| vnni::run(*vnni, strip));
+                a.add_products(b, lower, out, |strip| vnni.vectorize(Run(*vnni, strip)));
             }
             #[cfg(target_arch = "x86_64")]
             (Self::Pairs(avx2, a), Self::Pairs(_, b)) => {
-                a.add_products(b, lower, out, |strip| avx2::run(*avx2, strip));
+                a.add_products(b, lower, out, |strip| avx2.vectorize(Run(*avx2, strip)));
             }
             (Self::Floats(a), Self::Floats(b)) => {
                 a.add_products(b, lower, out, |strip| Arch::new().dispatch(InFloats(strip)));
@@ -246,6 +248,20 @@ impl<U: Unit> StripProducts<'_, U> {
                 }
             }
         }
+    }
+}
+
+/// The products of a strip by a kernel, compiled as one function.
+#[cfg(target_arch = "x86_64")]
+struct Run<'r, K, U>(K, StripProducts<'r, U>);
+
+#[cfg(target_arch = "x86_64")]
+impl<K: Kernel<U>, U: Unit> NullaryFnOnce for Run<'_, K, U> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.1.run(&self.0);
     }
 }
 

@@ -3,25 +3,9 @@
 use std::arch::x86_64::__m512i;
 
 use gguf_runtime::V4Vnni;
-use pulp::{NullaryFnOnce, cast};
+use pulp::cast;
 
-use super::{BATCH, Bytes, Columns, Kernel, STRIP, StripProducts};
-
-/// Computes the products of a strip.
-pub(super) fn run(vnni: V4Vnni, work: StripProducts<'_, Bytes>) {
-    vnni.vectorize(Run(vnni, work));
-}
-
-struct Run<'r>(V4Vnni, StripProducts<'r, Bytes>);
-
-impl NullaryFnOnce for Run<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.1.run(&self.0);
-    }
-}
+use super::{BATCH, Bytes, Columns, Kernel, STRIP};
 
 impl Kernel<Bytes> for V4Vnni {
     #[inline(always)]

@@ -34,11 +34,12 @@ struct Blocking {
 }
 
 impl Blocking {
-    const fn of<S: Simd>() -> Self {
-        match S::REGISTER_COUNT {
-            32.. => Self { tokens: 6, depth: 1024 },
-            _ => Self { tokens: 3, depth: 640 },
-        }
+    const OF_32_REGISTERS: Self = Self { tokens: 6, depth: 1024 };
+    const OF_16_REGISTERS: Self = Self { tokens: 3, depth: 640 };
+
+    #[inline(always)]
+    fn of<S: Simd>() -> Self {
+        if S::REGISTER_COUNT >= 32 { Self::OF_32_REGISTERS } else { Self::OF_16_REGISTERS }
     }
 
     /// Returns the number of columns of a panel. All panels but the last have it, and none is much shorter. They contain whole
@@ -350,10 +351,10 @@ impl WithSimd for Tile<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        const { assert!(Blocking::of::<S>().tokens == 6 || Blocking::of::<S>().tokens == 3) }
-        match Blocking::of::<S>().tokens {
-            6 => self.multiply::<S, 6>(simd),
-            _ => self.multiply::<S, 3>(simd),
+        if S::REGISTER_COUNT >= 32 {
+            self.multiply::<S, { Blocking::OF_32_REGISTERS.tokens }>(simd);
+        } else {
+            self.multiply::<S, { Blocking::OF_16_REGISTERS.tokens }>(simd);
         }
     }
 }

@@ -49,27 +49,7 @@ impl Repository {
     }
 }
 
-/// Compares the divergences in the table of a card with those of the reports, row by row: three digits of the mean are shown,
-/// and two of its error. Their last digits depend on the instruction set.
-fn divergences_are_those_of(reports: &[&str], card: &str) {
-    let reports = reports.iter().map(|path| fs::read_to_string(path).unwrap());
-    let reports: Vec<Value> = reports.map(|text| serde_json::from_str(&text).unwrap()).collect();
-    let measured: Vec<&Value> =
-        reports.iter().flat_map(|report| report["types"].as_array().unwrap()).collect();
-    let cells = card.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('|'));
-    let shown: Vec<&str> = cells.filter(|cell| cell.contains(" ± ")).collect();
-    assert_eq!(shown.len(), measured.len(), "{card}");
-    for (shown, measured) in shown.iter().zip(measured) {
-        let (mean, error) = shown.trim().split_once(" ± ").unwrap();
-        for (shown, key, half_digit) in [(mean, "mean_kld", 0.005), (error, "mean_kld_error", 0.05)]
-        {
-            let (shown, exact) = (shown.parse::<f64>().unwrap(), measured[key].as_f64().unwrap());
-            assert!((shown - exact).abs() <= half_digit * exact, "{shown} {exact}");
-        }
-    }
-}
-
-/// Digests of the trained model depend on the encoders only.
+/// Digests and losses of the trained model depend on the encoders only.
 #[test]
 fn the_whole_card() {
     let repository = Repository::new();
@@ -87,12 +67,12 @@ fn the_whole_card() {
         ["--repo", "me/Tiny-KJV-GGUF", "--base-model", "org/Tiny-KJV", "--quantized-by", "me"];
     let sources = ["--results", &other, "--calibration-text", &text];
     let card = repository.card(&[&flags[..], &sources].concat());
-    divergences_are_those_of(&[&report, &other], &card);
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    settings.add_filter(r"0\.0\d+ ± 0\.0\d+", "[mean ± error]");
+    // The last digit depends on the instruction set.
+    settings.add_filter(r"± 0\.00009[78]", "± 0.00009[7 or 8]");
     // The importance matrix contains the path of its text.
     settings.add_filter(r"gguf\), SHA-256 `[0-9a-f]{64}`", "gguf), SHA-256 `[digest]`");
     settings.add_filter(r"gguf \d+\.\d+\.\d+", "gguf [version]");
