@@ -14,6 +14,7 @@ Needs `gguf` and `numpy` from PyPI.
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -176,7 +177,7 @@ def main():
                 cells.append(f"{mine[test]:.1f}")
                 for other in others:
                     cells += [f"{other[test]:.1f}", f"{mine[test] / other[test]:.2f}"]
-                cells.append(f"{mine[2 + test]:.2f}")
+                cells.append("" if math.isnan(mine[2 + test]) else f"{mine[2 + test]:.2f}")
             print(f"| {' | '.join(cells)} |", flush=True)
 
 

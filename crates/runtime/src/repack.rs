@@ -112,6 +112,8 @@ pub(crate) struct PackedFormat {
     pub width: usize,
     /// Bits of a level, or of its index in `table`: 2, 3, 4, 5, 6 or 8.
     pub bits: usize,
+    /// Greatest level.
+    pub top: u8,
     /// Levels, if `bits` is at most 4.
     pub table: [u8; 16],
     /// Level of the weight 0.
@@ -165,9 +167,11 @@ impl PackedFormat {
     pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
         let [d, dmin] = self.head();
         let chunk: usize = self.chunk().into_iter().sum();
+        // A division takes as long as a tenth of a piece.
+        let of_columns = self.chunk_columns().trailing_zeros();
         (0..self.width).step_by(DEPTH).map(move |start| {
             let columns = DEPTH.min(self.width - start);
-            (columns, d + dmin + columns / self.chunk_columns() * chunk)
+            (columns, d + dmin + (columns >> of_columns) * chunk)
         })
     }
 }

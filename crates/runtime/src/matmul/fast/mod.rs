@@ -28,6 +28,8 @@ mod quantized;
 #[cfg(target_arch = "x86_64")]
 mod reduce;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod strips;
 #[cfg(test)]
 mod tests;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -57,10 +59,6 @@ const ROWS: usize = 16;
 
 /// Maximum number of tokens that are multiplied row by row; for more tokens, weights are unpacked to tiles.
 const FEW: usize = 4;
-
-/// Maximum number of tokens that are multiplied by repacked rows, if there are any: unpacking to tiles pays for more.
-#[cfg(target_arch = "x86_64")]
-const SEVERAL: usize = 48;
 
 /// Rows that [`Kernels::rows`] computes together.
 const LANES: usize = 16;
@@ -92,6 +90,12 @@ trait Kernels: Send + Sync {
     #[cfg(target_arch = "x86_64")]
     fn pack(&self, _weights: &[u8], _row_bytes: usize) -> Option<Packed> {
         None
+    }
+
+    /// Returns the maximum number of tokens to multiply by repacked rows: unpacking to tiles pays for more.
+    #[cfg(target_arch = "x86_64")]
+    fn several(&self) -> usize {
+        FEW
     }
 
     /// Multiplies strips of repacked rows by rows of activations: `out` has a row per row of weights.
@@ -206,7 +210,7 @@ fn repacked<'m>(
             kernels.pack(matrix.bytes(), matrix.row_bytes)
         })
     } else {
-        matrix.repacked.existing().filter(|_| tokens <= SEVERAL)
+        matrix.repacked.existing().filter(|_| tokens <= kernels.several())
     }
 }
 

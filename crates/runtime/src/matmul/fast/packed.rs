@@ -29,7 +29,7 @@ pub(super) fn pack<F: IntegerBlock>(
 ) -> Option<Packed> {
     let format = format::<F, _>(*simd, weights, row_bytes);
     pack_strips(simd, format, weights, row_bytes, &|tile, weights, first, blocks| {
-        tile.unpack::<Unsigned<F, 128>>(simd, weights, row_bytes, first, blocks);
+        tile.unpack::<Unsigned<F, 0>>(simd, weights, row_bytes, first, blocks);
     })
 }
 
@@ -72,8 +72,8 @@ fn format<F: IntegerBlock, L: ByteSimd + Sync>(
     };
     let highest = levels.iter().max().copied().unwrap_or(0);
     let bits = match (levels.len(), highest) {
-        (..=4, _) => 2,
-        (..=8, _) => 3,
+        (..=4, ..=128) => 2,
+        (..=8, ..=128) => 3,
         (..=16, _) => 4,
         (_, ..32) => 5,
         (_, ..64) => 6,
@@ -88,8 +88,9 @@ fn format<F: IntegerBlock, L: ByteSimd + Sync>(
         group: F::GROUP,
         width: row_bytes / F::BYTES * F::LEN,
         bits,
+        top: highest,
         table,
-        zero: if F::MINIMUMS { 0 } else { Unsigned::<F, 128>::ZERO },
+        zero: if F::MINIMUMS { 0 } else { Unsigned::<F, 0>::ZERO },
         minimums: F::MINIMUMS,
         halves: F::F16_OFFSET.is_some(),
     }
@@ -113,7 +114,7 @@ fn levels(weights: &[u8], row_bytes: usize, find: &(dyn Fn(&[u8], &mut Levels) +
 fn find_levels<F: IntegerBlock, L: ByteSimd + Sync>(lookup: L, row: &[u8], found: &mut Levels) {
     let mut unpacked = UnpackedBlock::EMPTY;
     for block in F::Block::all(row) {
-        Unsigned::<F, 128>::unpack(lookup, block, &mut unpacked);
+        Unsigned::<F, 0>::unpack(lookup, block, &mut unpacked);
         unpacked.levels[..F::LEN].iter().for_each(|level| found[usize::from(*level)] = true);
     }
 }

@@ -29,7 +29,6 @@ pub(super) struct Quantized {
     epilogue: Epilogue,
     /// Levels, or levels plus 128, as bytes.
     levels: Scratch,
-    wide: Vec<i16>,
     scales: Vec<f32>,
     sums: Vec<i16>,
     largest: Vec<u16>,
@@ -55,8 +54,6 @@ pub(super) struct Pairs {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Epilogue {
     None,
-    /// Levels in 16 bits.
-    Wide,
     /// Maximum sum of magnitudes of each row of a panel.
     #[cfg(target_arch = "x86_64")]
     Largest,
@@ -128,7 +125,6 @@ impl QuantizedInput {
 impl Quantized {
     /// Quantizes rows by blocks of `len`, and sums groups of `group`.
     pub fn new(x: &Value, len: usize, group: usize, epilogue: Epilogue) -> Self {
-        let wide = epilogue == Epilogue::Wide;
         let (rows, width) = (x.rows, x.width);
         let mut result = Self {
             rows,
@@ -137,7 +133,6 @@ impl Quantized {
             group,
             epilogue,
             levels: Scratch::new((rows * width).div_ceil(4)),
-            wide: vec![0; if wide { rows * width } else { 0 }],
             scales: vec![0.0; rows * (width / len) + 8],
             sums: vec![0; rows * (width / group)],
             largest: vec![0; rows * width.div_ceil(PIECE)],
@@ -194,14 +189,6 @@ impl Quantized {
             let scales = &result.scales[..rows * (width / len)];
             let lens = Lens { panel: PIECE, block: len, group };
             result.interleaved = Interleaved::new(rows, lens, result.all(), scales, &result.sums);
-        }
-        if wide {
-            let mut all_levels = std::mem::take(&mut result.wide);
-            let pieces = all_levels.par_chunks_mut(PIECE * rows);
-            pieces.zip(result.all().par_chunks(PIECE * rows)).for_each(|(wide, levels)| {
-                wide.iter_mut().zip(levels).for_each(|(wide, level)| *wide = i16::from(*level));
-            });
-            result.wide = all_levels;
         }
         result
     }
@@ -260,13 +247,6 @@ impl Quantized {
             largest: &self.largest[largest..largest + self.rows],
             shifts: [self.len.ilog2(), self.group.ilog2()],
         }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    /// Returns levels of a row in 16 bits, if they were computed.
-    #[inline(always)]
-    pub fn wide(&self, row: usize, column: usize, len: usize) -> &[i16] {
-        &self.wide[self.place(row, column, 0)..][..len]
     }
 
     /// Returns the scales of the blocks of a row from a column on.

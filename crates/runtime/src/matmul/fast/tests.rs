@@ -289,17 +289,22 @@ fn repeated_runs(by: SimdToken, shape: &[u64], tokens: usize, limit: u64) -> (Ve
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn repacking_does_not_change_results() {
-    let Ok(by) = InstructionSet::Avx512.require() else {
-        eprintln!("SKIPPED: this processor or operating system does not support AVX-512");
-        return;
-    };
     let same = |results: &[Vec<f32>]| results.iter().all(|result| same_bits(result, &results[0]));
-    for (shape, packs) in [([512, 40, 1], true), ([512, 32, 3], true), ([512, 24, 3], false)] {
-        for tokens in [1, 2, 3, 5, 8, 11, 24, 25] {
-            let (plain, none) = repeated_runs(by, &shape, tokens, 0);
-            let (packed, taken) = repeated_runs(by, &shape, tokens, 1 << 20);
-            assert_eq!((none, taken > 0), (0, packs), "{shape:?}");
-            assert!(same(&plain) && same(&packed) && same_bits(&plain[0], &packed[0]));
+    for set in [InstructionSet::Avx2, InstructionSet::Avx512] {
+        let Ok(by) = set.require() else {
+            eprintln!(
+                "SKIPPED: this processor or operating system does not support {}",
+                set.name()
+            );
+            continue;
+        };
+        for (shape, packs) in [([512, 40, 1], true), ([512, 32, 3], true), ([512, 24, 3], false)] {
+            for tokens in [1, 2, 3, 5, 8, 11, 24, 25] {
+                let (plain, none) = repeated_runs(by, &shape, tokens, 0);
+                let (packed, taken) = repeated_runs(by, &shape, tokens, 1 << 20);
+                assert_eq!((none, taken > 0), (0, packs), "{shape:?}");
+                assert!(same(&plain) && same(&packed) && same_bits(&plain[0], &packed[0]));
+            }
         }
     }
 }

@@ -23,9 +23,6 @@ pub(super) struct Tile {
     levels: [[u8; DEPTH]; ROWS],
     /// `[k / 4][row][k % 4]`: levels in 8 bits.
     pub narrow: [[[u8; 4]; ROWS]; DEPTH / 4],
-    /// `[k / 2][row][k % 2]`: levels times their scales.
-    #[cfg(target_arch = "x86_64")]
-    pub wide: [[[i16; 2]; ROWS]; DEPTH / 2],
     /// `[group][row]`: each scale twice.
     pub scales: [[[i16; 2]; ROWS]; 16],
     /// `[group / 2][row][group % 2]`: minimums; without minimums, scales times the level of 0.
@@ -40,16 +37,13 @@ impl Tile {
     pub const EMPTY: Self = Self {
         levels: [[0; DEPTH]; ROWS],
         narrow: [[[0; 4]; ROWS]; DEPTH / 4],
-        #[cfg(target_arch = "x86_64")]
-        wide: [[[0; 2]; ROWS]; DEPTH / 2],
         scales: [[[0; 2]; ROWS]; 16],
         minimums: [[[0; 2]; ROWS]; 8],
         d: [[0.0; ROWS]; 8],
         dmin: [[0.0; ROWS]; 8],
     };
 
-    /// Unpacks `blocks` blocks of each row from a block on: signed levels to `wide`. Missing rows keep their
-    /// contents.
+    /// Unpacks `blocks` blocks of each row from a block on. Missing rows keep their contents.
     #[cfg(target_arch = "x86_64")]
     pub fn unpack<F: IntegerBlock>(
         &mut self,
@@ -164,18 +158,6 @@ impl<F: IntegerBlock> NullaryFnOnce for Unpack<'_, F> {
     fn call(self) {
         let Self { simd, tile, weights, row_bytes, first, blocks, .. } = self;
         tile.rows::<F, _>(*simd, weights, row_bytes, first, blocks);
-        if F::MAX_LEVEL.is_some() {
-            return tile.put(simd);
-        }
-        for (r, row) in tile.levels.iter().enumerate() {
-            for (g, levels) in row.chunks_exact(F::GROUP).enumerate() {
-                // Levels are multiplied by their scales here, in 16 bits.
-                let s = if F::LEN == 32 { 1 } else { tile.scales[g][r][0] };
-                let wide = &mut tile.wide[g * F::GROUP / 2..][..F::GROUP / 2];
-                for (pair, wide) in levels.as_chunks::<2>().0.iter().zip(wide) {
-                    wide[r] = pair.map(|level| i16::from(level as i8) * s);
-                }
-            }
-        }
+        tile.put(simd);
     }
 }

@@ -1,6 +1,7 @@
 //! Kernels for AVX2.
 
 mod dots;
+mod lanes;
 pub(super) mod rows;
 mod scales;
 mod tiles;
@@ -11,9 +12,12 @@ use gguf_quant::integers::{IntegerBlock, Visitor};
 use pulp::NullaryFnOnce;
 use rows::Rows;
 
+use super::packed::pack;
 use super::quantized::{Epilogue, Quantized};
+use super::strips::Strips;
 use super::unsigned::Unsigned;
 use super::{FEW, Kernels, ROWS};
+use crate::repack::{Packed, PackedFormat};
 use crate::simd::V3F16c;
 
 /// Visitor that returns the kernels of a type.
@@ -41,13 +45,24 @@ impl<F: IntegerBlock> Kernels for Avx2<F> {
     fn epilogue(&self, rows: usize) -> Epilogue {
         match rows {
             ..=FEW => rows::epilogue::<F>(),
-            _ if is_narrow::<F>() => Epilogue::None,
-            _ => Epilogue::Wide,
+            _ => Epilogue::None,
         }
     }
 
     fn rows(&self, weights: &[u8], x: &Quantized, out: &mut [f32]) {
         self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
+    }
+
+    fn pack(&self, weights: &[u8], row_bytes: usize) -> Option<Packed> {
+        pack::<F>(self.0, weights, row_bytes)
+    }
+
+    fn several(&self) -> usize {
+        24
+    }
+
+    fn packed(&self, format: &PackedFormat, strips: &[u8], x: &Quantized, out: &mut [f32]) {
+        Strips { simd: self.0, format, strips, x, out }.multiply();
     }
 
     fn tiles(&self, weights: &[u8], x: &Quantized, out: &mut [[f32; ROWS]]) {

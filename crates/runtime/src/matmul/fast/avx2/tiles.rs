@@ -72,41 +72,21 @@ impl Part<'_> {
             d[t] = self.x.scales(token + t, from, len);
             sums[t] = self.x.sums(token + t, from, len);
         }
-        if F::MAX_LEVEL.is_some() {
-            let mut x: [&[[i8; 32]]; T] = [&[]; T];
-            for t in 0..T {
-                x[t] = self.x.levels(token + t, from, len).as_chunks().0;
+        let mut x: [&[[i8; 32]]; T] = [&[]; T];
+        for t in 0..T {
+            x[t] = self.x.levels(token + t, from, len).as_chunks().0;
+        }
+        if F::LEN == 256 {
+            let mut result = [[simd.avx._mm256_setzero_si256(); T]; 2];
+            for n in 0..8 {
+                add_products::<F, T>(simd, self.tile, n, x, &mut result);
             }
-            if F::LEN == 256 {
-                let mut result = [[simd.avx._mm256_setzero_si256(); T]; 2];
-                for n in 0..8 {
-                    narrow::<F, T>(simd, self.tile, n, x, &mut result);
-                }
-                self.put::<F, T>(simd, 0, result, d, sums, out);
-            } else {
-                for n in 0..self.count {
-                    let mut result = [[simd.avx._mm256_setzero_si256(); T]; 2];
-                    narrow::<F, T>(simd, self.tile, n, x, &mut result);
-                    self.put::<F, T>(simd, n, result, d, sums, out);
-                }
-            }
+            self.put::<F, T>(simd, 0, result, d, sums, out);
         } else {
-            let mut x: [&[[i16; 32]]; T] = [&[]; T];
-            for t in 0..T {
-                x[t] = self.x.wide(token + t, from, len).as_chunks().0;
-            }
-            if F::LEN == 256 {
+            for n in 0..self.count {
                 let mut result = [[simd.avx._mm256_setzero_si256(); T]; 2];
-                for n in 0..8 {
-                    wide::<T>(simd, self.tile, n, x, &mut result);
-                }
-                self.put::<F, T>(simd, 0, result, d, sums, out);
-            } else {
-                for n in 0..self.count {
-                    let mut result = [[simd.avx._mm256_setzero_si256(); T]; 2];
-                    wide::<T>(simd, self.tile, n, x, &mut result);
-                    self.put::<F, T>(simd, n, result, d, sums, out);
-                }
+                add_products::<F, T>(simd, self.tile, n, x, &mut result);
+                self.put::<F, T>(simd, n, result, d, sums, out);
             }
         }
     }
@@ -189,14 +169,34 @@ fn vector(numbers: &[i16], half: usize) -> __m256i {
     cast(numbers)
 }
 
-/// Adds the products of 32 columns from `32 n` on, with levels in 8 bits: in 16 bits while they fit, then with
-/// their scales in 32 bits.
+/// Adds the products of 32 columns from `32 n` on.
 #[inline(always)]
-fn narrow<F: IntegerBlock, const T: usize>(
+fn add_products<F: IntegerBlock, const T: usize>(
     simd: V3F16c,
     tile: &Tile,
     n: usize,
     x: [&[[i8; 32]]; T],
+    sums: &mut Sums<T>,
+) {
+    let mut fours: [&[[i8; 4]; 8]; T] = [&[[0; 4]; 8]; T];
+    for t in 0..T {
+        fours[t] = pulp::bytemuck::cast_ref(&x[t][n]);
+    }
+    if F::MAX_LEVEL.is_some() {
+        unsigned::<F, T>(simd, tile, n, fours, sums);
+    } else {
+        signed::<F, T>(simd, tile, n, fours, sums);
+    }
+}
+
+/// Adds the products of 32 columns from `32 n` on, with unsigned levels: in 16 bits while they fit, then with
+/// their scales in 32 bits.
+#[inline(always)]
+fn unsigned<F: IntegerBlock, const T: usize>(
+    simd: V3F16c,
+    tile: &Tile,
+    n: usize,
+    x: [&[[i8; 4]; 8]; T],
     sums: &mut Sums<T>,
 ) {
     let columns: &[[[u8; 4]; ROWS]; 8] =
@@ -218,8 +218,7 @@ fn narrow<F: IntegerBlock, const T: usize>(
             let column: &[[u8; 32]; 2] = pulp::bytemuck::cast_ref(&columns[k]);
             let w: [__m256i; 2] = [cast(column[0]), cast(column[1])];
             for t in 0..T {
-                let four: [i8; 4] = *x[t][n][4 * k..].first_chunk().expect("32 are 8 times 4");
-                let a = simd.avx._mm256_set1_epi32(cast(four));
+                let a = simd.avx._mm256_set1_epi32(cast(x[t][k]));
                 for half in 0..2 {
                     let product = simd.avx2._mm256_maddubs_epi16(w[half], a);
                     result[half][t] = if k == first {
@@ -231,11 +230,7 @@ fn narrow<F: IntegerBlock, const T: usize>(
             }
         }
         for half in 0..2 {
-            let scales = if F::LEN == 32 {
-                simd.avx._mm256_set1_epi16(1)
-            } else {
-                vector(tile.scales[(32 * n + 4 * first) / F::GROUP].as_flattened(), half)
-            };
+            let scales = scales::<F>(simd, tile, 32 * n + 4 * first, half);
             for t in 0..T {
                 let scaled = simd.avx2._mm256_madd_epi16(result[half][t], scales);
                 sums[half][t] = simd.avx2._mm256_add_epi32(sums[half][t], scaled);
@@ -245,26 +240,46 @@ fn narrow<F: IntegerBlock, const T: usize>(
     }
 }
 
-/// Adds the products of 32 columns from `32 n` on, with levels in 16 bits.
+/// Adds the products of 32 columns from `32 n` on, with signed levels: their magnitudes times activations with their signs.
 #[inline(always)]
-fn wide<const T: usize>(
+fn signed<F: IntegerBlock, const T: usize>(
     simd: V3F16c,
     tile: &Tile,
     n: usize,
-    x: [&[[i16; 32]]; T],
+    x: [&[[i8; 4]; 8]; T],
     sums: &mut Sums<T>,
 ) {
-    let columns: &[[[i16; 2]; ROWS]; 16] =
-        tile.wide[16 * n..].first_chunk().expect("there are 16 for each 32 columns");
-    for (k, column) in columns.iter().enumerate() {
-        let w = [vector(column.as_flattened(), 0), vector(column.as_flattened(), 1)];
-        for t in 0..T {
-            let two: [i16; 2] = *x[t][n][2 * k..].first_chunk().expect("32 are 16 times 2");
-            let a = simd.avx._mm256_set1_epi32(cast(two));
+    let columns: &[[[u8; 4]; ROWS]; 8] =
+        tile.narrow[8 * n..].first_chunk().expect("there are 8 for each 32 columns");
+    for first in (0..8).step_by(F::GROUP / 4) {
+        let scales = [
+            scales::<F>(simd, tile, 32 * n + 4 * first, 0),
+            scales::<F>(simd, tile, 32 * n + 4 * first, 1),
+        ];
+        // With a known number of columns the compiler orders additions as a tree, whose parts do not fit into registers.
+        for k in first..first + std::hint::black_box(F::GROUP / 4) {
+            let column: &[[u8; 32]; 2] = pulp::bytemuck::cast_ref(&columns[k]);
             for half in 0..2 {
-                let product = simd.avx2._mm256_madd_epi16(w[half], a);
-                sums[half][t] = simd.avx2._mm256_add_epi32(sums[half][t], product);
+                let w = cast(column[half]);
+                let magnitudes = simd.avx2._mm256_abs_epi8(w);
+                for t in 0..T {
+                    let a = simd.avx._mm256_set1_epi32(cast(x[t][k]));
+                    let a = simd.avx2._mm256_sign_epi8(a, w);
+                    let products = simd.avx2._mm256_maddubs_epi16(magnitudes, a);
+                    let scaled = simd.avx2._mm256_madd_epi16(products, scales[half]);
+                    sums[half][t] = simd.avx2._mm256_add_epi32(sums[half][t], scaled);
+                }
             }
         }
+    }
+}
+
+/// Returns the scales of the group of a column, twice for each row of a half.
+#[inline(always)]
+fn scales<F: IntegerBlock>(simd: V3F16c, tile: &Tile, column: usize, half: usize) -> __m256i {
+    if F::LEN == 32 {
+        simd.avx._mm256_set1_epi16(1)
+    } else {
+        vector(tile.scales[column / F::GROUP].as_flattened(), half)
     }
 }

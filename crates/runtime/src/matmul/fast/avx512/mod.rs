@@ -1,18 +1,18 @@
 //! Kernels for AVX-512 with VNNI, and with AMX.
 
 mod groups;
-mod packed;
+mod lanes;
 mod tiles;
 
 use std::marker::PhantomData;
 
 use gguf_quant::integers::{IntegerBlock, Visitor};
-use packed::Strips;
 use pulp::NullaryFnOnce;
 
 use super::avx2::rows::Rows;
 use super::packed::pack;
 use super::quantized::{Epilogue, Quantized};
+use super::strips::Strips;
 use super::unsigned::Unsigned;
 use super::{FEW, Kernels, ROWS, avx2};
 use crate::amx::Amx;
@@ -63,6 +63,10 @@ impl<F: IntegerBlock> Kernels for Avx512<F> {
 
     fn pack(&self, weights: &[u8], row_bytes: usize) -> Option<Packed> {
         pack::<F>(self.simd.halves(), weights, row_bytes)
+    }
+
+    fn several(&self) -> usize {
+        48
     }
 
     fn packed(&self, format: &PackedFormat, strips: &[u8], x: &Quantized, out: &mut [f32]) {
