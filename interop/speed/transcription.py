@@ -1,16 +1,19 @@
-"""Measures `gguf transcribe` beside faster-whisper: a Whisper checkpoint in Q8_0 and in INT8, two programs in turns.
+"""Measures `gguf transcribe` beside faster-whisper and whisper.cpp: a Whisper checkpoint in Q8_0 and in INT8, the programs in turns.
 
 Usage: python interop/speed/transcription.py GGUF CHECKPOINT_DIR RECORDING [--text FILE] [--language CODE] [--threads N] [--rounds N]
+                                             [--whisper-cpp BIN_DIR]
 
-faster-whisper transcribes window by window, as `gguf` does, and in batches of windows that are cut at pauses. Times are those of whole
-processes, medians of the rounds. With the text that was read, prints the word error rate too. Needs `faster-whisper` and `safetensors` from
-PyPI; the weights are converted for it here, since its converter needs torch.
+faster-whisper transcribes window by window, as `gguf` does, and in batches of windows that are cut at pauses. BIN_DIR has `whisper-cli` and
+`whisper-quantize` of whisper.cpp. Times are those of whole processes, medians of the rounds. With the text that was read, prints the word
+error rate too. Needs `faster-whisper` and `safetensors` from PyPI; the weights are converted for the others here, since their converters
+need torch.
 """
 
 import argparse
 import json
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -105,8 +108,71 @@ def convert(folder, out):
         (out / name).write_bytes((folder / name).read_bytes())
 
 
+# Names of whisper.cpp for parts of those of a checkpoint, in order of replacement.
+WHISPER_CPP_NAMES = {
+    "encoder.layer_norm": "encoder.ln_post",
+    "decoder.layer_norm": "decoder.ln",
+    "embed_positions.weight": "positional_embedding",
+    "embed_tokens": "token_embedding",
+    ".layers.": ".blocks.",
+    "self_attn_layer_norm": "attn_ln",
+    "encoder_attn_layer_norm": "cross_attn_ln",
+    "final_layer_norm": "mlp_ln",
+    "self_attn": "attn",
+    "encoder_attn": "cross_attn",
+    "q_proj": "query",
+    "k_proj": "key",
+    "v_proj": "value",
+    "out_proj": "out",
+    "fc1": "mlp.0",
+    "fc2": "mlp.2",
+}
+
+
+def mel_filters(bands):
+    """Returns the triangular filters of Slaney for 201 frequencies up to 8 kHz: linear below 1 kHz, logarithmic above."""
+    top = 15 + 27 * np.log(8) / np.log(6.4)
+    mels = np.linspace(0, top, bands + 2)
+    centers = np.where(mels < 15, mels * 200 / 3, 1000 * 6.4 ** ((mels - 15) / 27))
+    slopes = (np.linspace(0, 8000, 201) - centers[:, None]) / np.pad(np.diff(centers), (0, 1), constant_values=1)[:, None]
+    rising, falling = slopes[:-2], 1 - slopes[1:-1]
+    return (np.maximum(0, np.minimum(rising, falling)) * (2 / (centers[2:] - centers[:-2]))[:, None]).astype(np.float32)
+
+
+def bytes_of_characters():
+    """Returns the byte that each character of a byte-level vocabulary stands for."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
+
+
+def write_whisper_cpp(folder, path):
+    """Writes a checkpoint in the format of whisper.cpp: matrices in FP16, the rest in FP32."""
+    config, tokenizer = (json.loads((folder / name).read_text()) for name in ["config.json", "tokenizer.json"])
+    names = ["vocab_size", "max_source_positions", "d_model", "encoder_attention_heads", "encoder_layers", "max_target_positions"]
+    names += ["d_model", "decoder_attention_heads", "decoder_layers", "num_mel_bins"]
+    filters, characters = mel_filters(config["num_mel_bins"]), bytes_of_characters()
+    vocabulary = sorted(tokenizer["model"]["vocab"].items(), key=lambda entry: entry[1])
+    with path.open("wb") as out:
+        out.write(b"lmgg" + struct.pack("<13i", *(config[name] for name in names), 1, *filters.shape) + filters.tobytes())
+        out.write(struct.pack("<i", len(vocabulary)))
+        for token, _ in vocabulary:
+            token = bytes(characters[character] for character in token)
+            out.write(struct.pack("<i", len(token)) + token)
+        for name, data in Weights(folder).tensors.items():
+            for before, after in WHISPER_CPP_NAMES.items():
+                name = name.replace(before, after)
+            if re.fullmatch(r"encoder\.conv\d\.bias", name):
+                data = data.reshape(-1, 1)
+            is_matrix = name.endswith("weight") and data.ndim > 1
+            encoded = name.encode()
+            out.write(struct.pack(f"<{3 + data.ndim}i", data.ndim, len(encoded), is_matrix, *reversed(data.shape)) + encoded)
+            out.write(data.astype(np.float16 if is_matrix else np.float32).tobytes())
+
+
 def error_rate(text, reference):
     """Returns the Levenshtein distance of words, divided by the number of words read."""
+    text = re.sub(r"\[[\d:. ]+-->[\d:. ]+\]", " ", text)  # Of whisper.cpp, whose windows follow its timestamps.
     found, wanted = (re.findall(r"[a-z0-9']+", words.lower()) for words in [text, reference])
     row = list(range(len(found) + 1))
     for number, word in enumerate(wanted, 1):
@@ -125,6 +191,7 @@ def main():
     parser.add_argument("--language", default="en")
     parser.add_argument("--threads", default="2")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--whisper-cpp", metavar="BIN_DIR", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         model, peer = Path(work, "q8_0.gguf"), Path(work, "int8")
@@ -137,6 +204,14 @@ def main():
         for beams in ["1", "5"]:
             programs[f"faster-whisper, beam {beams}"] = [*theirs, beams, "1"]
             programs[f"faster-whisper, beam {beams}, batches of 8"] = [*theirs, beams, "8"]
+        if options.whisper_cpp:
+            halves, quantized = Path(work, "f16.bin"), Path(work, "q8_0.bin")
+            write_whisper_cpp(options.checkpoint, halves)
+            subprocess.run([options.whisper_cpp / "whisper-quantize", halves, quantized, "q8_0"], check=True, capture_output=True)
+            common = [options.whisper_cpp / "whisper-cli", "-m", quantized, "-f", options.recording, "-l", options.language]
+            common += ["-t", options.threads, "--no-prints"]
+            programs["whisper.cpp, beam 1"] = [*common, "-bs", "1", "-bo", "1"]
+            programs["whisper.cpp, beam 5"] = [*common, "-bs", "5"]
         times, texts = {name: [] for name in programs}, {}
         for _ in range(options.rounds):
             for name, command in programs.items():
