@@ -14,6 +14,9 @@ use crate::{
     Batch, CacheType, Context, ContextOptions, Executor, InstructionSet, Precision, matmul,
 };
 
+/// Maximum number of tokens of a batch, as by default in [`ContextOptions`]. Its values take memory.
+const BATCH: usize = 512;
+
 /// Parameters of a benchmark.
 #[derive(Clone, Debug)]
 pub struct BenchmarkOptions {
@@ -120,7 +123,7 @@ impl BenchmarkReport {
             tokens_per_second,
             bytes: prompt_cost.bytes,
             multiply_adds: prompt_cost.multiply_adds / options.prompt as u64,
-            runs_per_token: 1.0 / options.prompt as f64,
+            runs_per_token: 1.0 / options.prompt.min(BATCH) as f64,
             is_int8,
         });
         let generation = rates.generation.map(|tokens_per_second| Throughput {
@@ -193,7 +196,7 @@ impl Rates {
 pub struct Trial {
     /// Number of tokens in the context at the start; they are not timed.
     pub depth: usize,
-    /// Number of prompt tokens, processed as one batch.
+    /// Number of prompt tokens, processed in batches of up to 512.
     pub prompt: usize,
     /// Number of tokens generated after the prompt, one at a time.
     pub generated: usize,
@@ -211,7 +214,6 @@ impl Trial {
         cache_type: CacheType,
         progress: &dyn Progress,
     ) -> Result<Vec<f64>, Error> {
-        const DEPTH_BATCH: usize = 512;
         let Self { depth, prompt, generated } = self;
         let kind = match executor.graph().output(OutputKind::Logits) {
             Some(_) => OutputKind::Logits,
@@ -219,7 +221,7 @@ impl Trial {
         };
         let options = ContextOptions {
             tokens: (depth + prompt + generated).max(1),
-            batch: prompt.max(depth.min(DEPTH_BATCH)).max(1),
+            batch: prompt.max(depth).clamp(1, BATCH),
             cache_type,
             // The second sequence keeps the state at the start: recurrent states cannot be truncated.
             sequences: if depth > 0 { 2 } else { 1 },
@@ -230,7 +232,7 @@ impl Trial {
         let id = |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9) % vocabulary.max(1)) as u32;
         let ids: Vec<u32> = (0..depth + prompt + generated).map(id).collect();
         let (before, timed) = ids.split_at(depth);
-        for ids in before.chunks(DEPTH_BATCH) {
+        for ids in before.chunks(BATCH) {
             context.run(&Batch::last_output(ids, 1), kind, progress)?;
         }
         let (prompt, generated) = timed.split_at(prompt);
@@ -241,11 +243,8 @@ impl Trial {
                 _ => context.copy(1, 0..1),
             }
             let start = Instant::now();
-            if !prompt.is_empty() {
-                context.run(&Batch::last_output(prompt, 0), kind, progress)?;
-            }
-            for id in generated.chunks(1) {
-                context.run(&Batch::last_output(id, 0), kind, progress)?;
+            for ids in prompt.chunks(BATCH).chain(generated.chunks(1)) {
+                context.run(&Batch::last_output(ids, 0), kind, progress)?;
             }
             if repetition > 0 {
                 rates.push(timed.len() as f64 / start.elapsed().as_secs_f64());

@@ -29,7 +29,7 @@ use crate::threads::on_threads;
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
     source: String,
-    /// Number of prompt tokens, processed as one batch; 0 to skip.
+    /// Number of prompt tokens, processed in batches of 512; 0 to skip.
     #[arg(short, long, value_name = "N", default_value_t = 512)]
     prompt: usize,
     /// Number of tokens to generate; 0 to skip.

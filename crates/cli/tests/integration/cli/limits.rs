@@ -46,6 +46,8 @@ fn the_memory_limit_is_named_and_can_be_changed() {
     let logits = ["logits", &model, "-p", "In the beginning", "-o", &out, "--memory-limit", "30K"];
     fails(&logits, 2, &["are allowed", "`--memory-limit SIZE`"]);
     fails(&["bench", &model, "--memory-limit", "10K"], 2, &["`--memory-limit SIZE`"]);
+    // A long prompt takes the values of 512 tokens; those of 2,000 are 33 MB.
+    succeeds(&["bench", &model, "-p", "2000", "-n", "0", "-r", "1", "--memory-limit", "20M"]);
 }
 
 #[test]
