@@ -9,13 +9,11 @@ use gguf_store::{Model, ModelTensor, Progress};
 
 use crate::graph_cost::GraphCost;
 use crate::machine::Machine;
+use crate::options::BATCH;
 use crate::system_memory;
 use crate::{
     Batch, CacheType, Context, ContextOptions, Executor, InstructionSet, Precision, matmul,
 };
-
-/// Maximum number of tokens of a batch, as by default in [`ContextOptions`]. Its values take memory.
-const BATCH: usize = 512;
 
 /// Parameters of a benchmark.
 #[derive(Clone, Debug)]
@@ -232,8 +230,8 @@ impl Trial {
         let id = |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9) % vocabulary.max(1)) as u32;
         let ids: Vec<u32> = (0..depth + prompt + generated).map(id).collect();
         let (before, timed) = ids.split_at(depth);
-        for ids in before.chunks(BATCH) {
-            context.run(&Batch::last_output(ids, 1), kind, progress)?;
+        if !before.is_empty() {
+            context.run(&Batch::last_output(before, 1), kind, progress)?;
         }
         let (prompt, generated) = timed.split_at(prompt);
         let mut rates = Vec::new();
@@ -243,8 +241,11 @@ impl Trial {
                 _ => context.copy(1, 0..1),
             }
             let start = Instant::now();
-            for ids in prompt.chunks(BATCH).chain(generated.chunks(1)) {
-                context.run(&Batch::last_output(ids, 0), kind, progress)?;
+            if !prompt.is_empty() {
+                context.run(&Batch::last_output(prompt, 0), kind, progress)?;
+            }
+            for id in generated.chunks(1) {
+                context.run(&Batch::last_output(id, 0), kind, progress)?;
             }
             if repetition > 0 {
                 rates.push(timed.len() as f64 / start.elapsed().as_secs_f64());

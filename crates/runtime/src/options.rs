@@ -2,6 +2,9 @@
 
 use crate::cache_type::CacheType;
 
+/// Default of [`ContextOptions::batch`].
+pub(crate) const BATCH: usize = 512;
+
 /// Size of a context.
 #[derive(Clone, Copy, Debug)]
 pub struct ContextOptions {
@@ -18,6 +21,6 @@ pub struct ContextOptions {
 impl Default for ContextOptions {
     /// Returns one sequence of 4096 tokens, an F32 KV cache and batches of 512.
     fn default() -> Self {
-        Self { tokens: 4096, sequences: 1, cache_type: CacheType::default(), batch: 512 }
+        Self { tokens: 4096, sequences: 1, cache_type: CacheType::default(), batch: BATCH }
     }
 }

@@ -11,7 +11,7 @@ use super::quantized::Quantized;
 use super::tile::DEPTH;
 use crate::repack::PackedFormat;
 
-/// How levels are stored.
+/// Storage of levels.
 pub(super) trait Levels {
     /// Bits of a level, or of its index in the table of the format.
     const BITS: usize;
@@ -119,8 +119,7 @@ pub(super) struct Strips<'r, S> {
 impl<S: Lanes> Strips<'_, S> {
     /// Multiplies them strip by strip.
     pub fn multiply(self) {
-        let top = if const { S::BOUNDED } { self.format.top } else { u8::MAX };
-        match (self.format.bits, self.format.is_plain(), top) {
+        match (self.format.bits, self.format.is_plain(), self.format.top) {
             (2, true, _) => self.with_levels::<Direct<2>>(),
             (2, false, _) => self.with_levels::<Indexed<2, 128>>(),
             (3, true, _) => self.with_levels::<Direct<3>>(),
