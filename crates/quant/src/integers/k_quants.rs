@@ -7,7 +7,7 @@ use crate::bits;
 use crate::value_tables;
 
 macro_rules! format {
-    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, f16 $f16:expr, $unpack:expr $(, magnitude $magnitude:literal)?) => {
+    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, f16 $f16:expr, $unpack:expr $(, magnitude $magnitude:literal)? $(, scaled levels fit $fit:literal)?) => {
         pub(super) struct $name;
 
         impl IntegerBlock for $name {
@@ -21,6 +21,7 @@ macro_rules! format {
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
             const F16_OFFSET: Option<usize> = $f16;
+            $(const SCALED_LEVELS_FIT: bool = $fit;)?
 
             #[inline(always)]
             fn unpack<L: ByteSimd>(simd: L, block: &Self::Block, out: &mut UnpackedBlock) {
@@ -31,8 +32,8 @@ macro_rules! format {
 }
 pub(super) use format;
 
-format!(Q2K: Q2_K, 84 bytes, groups of 16, top Some(3), zero 0, minimums true, f16 Some(80), q2_k);
-format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false, f16 Some(108), q3_k);
+format!(Q2K: Q2_K, 84 bytes, groups of 16, top Some(3), zero 0, minimums true, f16 Some(80), q2_k, scaled levels fit true);
+format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false, f16 Some(108), q3_k, scaled levels fit true);
 format!(Q4K: Q4_K, 144 bytes, groups of 32, top Some(15), zero 0, minimums true, f16 Some(0), q4_k);
 format!(Q5K: Q5_K, 176 bytes, groups of 32, top Some(31), zero 0, minimums true, f16 Some(0), q5_k);
 format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums false, f16 Some(208), q6_k);

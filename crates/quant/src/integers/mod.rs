@@ -94,6 +94,9 @@ pub trait IntegerBlock: 'static {
     const ZERO: u8;
     /// Whether the type has minimums.
     const MINIMUMS: bool;
+    /// Whether each scale times a level fits a byte: as 0 to 255 for types with minimums, for others the level below
+    /// `ZERO`, `s * (ZERO - q)`, as -128 to 127.
+    const SCALED_LEVELS_FIT: bool = false;
     /// Byte offset of the FP16 `d`, followed by `dmin` if the type has minimums; `unpack` then sets
     /// [`UnpackedBlock::f16_scales`]. Converting the scales of several blocks together is faster
     /// than one at a time.
@@ -335,6 +338,11 @@ mod tests {
                             i32::from(level as i8)
                         }
                     };
+                    if F::SCALED_LEVELS_FIT {
+                        let scaled = level * i32::from(found.scales[g]);
+                        let range = if F::MINIMUMS { 0..=255 } else { -127..=128 };
+                        assert!(range.contains(&scaled), "{}: {scaled}", F::TYPE);
+                    }
                     let (s, m) = (f32::from(found.scales[g]), f32::from(found.minimums[g]));
                     let min = if F::MINIMUMS { found.dmin * m } else { 0.0 };
                     let y = found.d * s * level as f32 - min;

@@ -6,8 +6,8 @@ use super::k_quants::format;
 use super::{ByteSimd, IntegerBlock, UnpackedBlock, bits_at, part};
 use crate::bits;
 
-format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, f16 Some(52), tq1_0);
-format!(TQ2_0: TQ2_0, 66 bytes, groups of 32, top Some(3), zero 1, minimums false, f16 Some(64), tq2_0);
+format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, f16 Some(52), tq1_0, scaled levels fit true);
+format!(TQ2_0: TQ2_0, 66 bytes, groups of 32, top Some(3), zero 1, minimums false, f16 Some(64), tq2_0, scaled levels fit true);
 
 #[inline(always)]
 fn tq1_0<L>(_: L, block: &[u8; 54], out: &mut UnpackedBlock) {

@@ -343,12 +343,6 @@ impl<'r> Piece<'r> {
         self.largest.len()
     }
 
-    /// Returns the levels of a row, unsigned if 128 was added.
-    #[inline(always)]
-    pub fn levels(&self, row: usize) -> &'r [u8] {
-        &self.levels[row * self.len..][..self.len]
-    }
-
     /// Returns the scales of the blocks of a row.
     #[inline(always)]
     pub fn scales(&self, row: usize) -> &'r [f32] {

@@ -8,12 +8,16 @@ use pulp::bytemuck::cast_slice;
 use pulp::cast;
 
 use super::super::ROWS;
-use super::super::quantized::Piece;
+use super::super::quantized::{PIECE, Piece};
 use crate::amx::{self, SIDE, Tiles};
 use crate::avx512::V4Vnni;
 
 /// Sums of all rows of a tile, for `T` tokens.
 pub(super) type Sums<const T: usize> = [__m512i; T];
+
+/// Levels of `T` tokens in a panel, four columns together. The distance between tokens is constant: with a pointer per token,
+/// the compiler runs out of registers.
+pub(super) type Levels<const T: usize> = [[[u8; 4]; PIECE / 4]; T];
 
 /// Instructions that multiply groups by `T` tokens.
 pub(super) trait Groups<const T: usize> {
@@ -23,14 +27,19 @@ pub(super) trait Groups<const T: usize> {
     /// Levels of tokens.
     type Tokens<'x>;
 
-    /// Returns the levels from `token` on.
-    fn tokens<'x>(&self, x: Piece<'x>, token: usize) -> Self::Tokens<'x>;
+    /// Returns the levels from `token` on; `padded` is memory for those of a short panel.
+    fn tokens<'x>(
+        &self,
+        x: Piece<'x>,
+        token: usize,
+        padded: &'x mut Option<Levels<T>>,
+    ) -> Self::Tokens<'x>;
 
-    /// Returns `start` plus the products of a group of weights with tokens, from their column `from` on.
+    /// Returns `sums` plus the products of a group of weights with tokens, from their column `from` on.
     fn multiply<F: IntegerBlock>(
         &self,
         simd: V4Vnni,
-        start: __m512i,
+        sums: Sums<T>,
         weights: &[[[u8; 4]; ROWS]],
         x: &mut Self::Tokens<'_>,
         from: usize,
@@ -44,22 +53,33 @@ pub(super) struct Vectors<const RAISED: bool>;
 impl<const RAISED: bool, const T: usize> Groups<T> for Vectors<RAISED> {
     const RAISED: bool = RAISED;
 
-    type Tokens<'x> = [&'x [[u8; 4]]; T];
+    type Tokens<'x> = &'x Levels<T>;
 
     #[inline(always)]
-    fn tokens<'x>(&self, x: Piece<'x>, token: usize) -> Self::Tokens<'x> {
-        let mut levels: Self::Tokens<'x> = [&[]; T];
-        for t in 0..T {
-            levels[t] = x.levels(token + t).as_chunks().0;
+    fn tokens<'x>(
+        &self,
+        x: Piece<'x>,
+        token: usize,
+        padded: &'x mut Option<Levels<T>>,
+    ) -> Self::Tokens<'x> {
+        let levels = x.levels[token * x.len..].as_chunks().0;
+        if x.len == PIECE
+            && let Some(levels) = levels.as_chunks().0.first_chunk()
+        {
+            return levels;
         }
-        levels
+        let padded = padded.insert([[[0; 4]; PIECE / 4]; T]);
+        for (to, from) in padded.iter_mut().zip(levels.chunks_exact(x.len / 4)) {
+            to[..x.len / 4].copy_from_slice(from);
+        }
+        padded
     }
 
     #[inline(always)]
     fn multiply<F: IntegerBlock>(
         &self,
         simd: V4Vnni,
-        start: __m512i,
+        mut sums: Sums<T>,
         weights: &[[[u8; 4]; ROWS]],
         x: &mut Self::Tokens<'_>,
         from: usize,
@@ -68,7 +88,6 @@ impl<const RAISED: bool, const T: usize> Groups<T> for Vectors<RAISED> {
         for t in 0..T {
             levels[t] = &x[t][from / 4..][..F::GROUP / 4];
         }
-        let mut sums = [start; T];
         // With a known number of columns the compiler orders the loop by tokens, and each sum waits for the one
         // before.
         let columns = if F::GROUP == 32 { std::hint::black_box(8) } else { F::GROUP / 4 };
@@ -100,7 +119,12 @@ impl Groups<SIDE> for Tiles {
     type Tokens<'x> = Sixteen<'x>;
 
     #[inline(always)]
-    fn tokens<'x>(&self, x: Piece<'x>, token: usize) -> Sixteen<'x> {
+    fn tokens<'x>(
+        &self,
+        x: Piece<'x>,
+        token: usize,
+        _: &'x mut Option<Levels<SIDE>>,
+    ) -> Sixteen<'x> {
         let levels = cast_slice(&x.levels[token * x.len..]);
         Sixteen { levels, stride: x.len, sums: amx::Sums([[0; ROWS]; SIDE]) }
     }
@@ -109,15 +133,14 @@ impl Groups<SIDE> for Tiles {
     fn multiply<F: IntegerBlock>(
         &self,
         simd: V4Vnni,
-        start: __m512i,
+        mut sums: Sums<SIDE>,
         weights: &[[[u8; 4]; ROWS]],
         x: &mut Sixteen<'_>,
         from: usize,
     ) -> Sums<SIDE> {
         Tiles::multiply(self, &x.levels[from..], x.stride, weights, &mut x.sums);
-        let mut sums = [start; SIDE];
         for t in 0..SIDE {
-            sums[t] = simd.avx512f._mm512_add_epi32(start, cast(x.sums.0[t]));
+            sums[t] = simd.avx512f._mm512_add_epi32(sums[t], cast(x.sums.0[t]));
         }
         sums
     }

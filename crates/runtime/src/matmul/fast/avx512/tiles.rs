@@ -20,6 +20,11 @@ pub(super) fn raised<F: IntegerBlock>(amx: Option<Amx>) -> bool {
     !F::MINIMUMS && amx.is_none()
 }
 
+/// Whether levels are multiplied by the scales of their groups before all tokens are multiplied.
+fn folds<F: IntegerBlock>(amx: Option<Amx>) -> bool {
+    F::SCALED_LEVELS_FIT && amx.is_none()
+}
+
 /// Tiles that are multiplied by tokens while these are in the first-level cache.
 pub(super) const TOGETHER: usize = 2;
 
@@ -50,11 +55,14 @@ pub(super) fn tiles<F: IntegerBlock>(
             // With AVX2: see [`super::Avx512`].
             unpacked.tile.unpack::<F>(simd.halves(), rows, row_bytes, first, count);
             prefetch_rows(rows, row_bytes, ahead, next.start * F::BYTES..next.end * F::BYTES);
-            if raised::<F>(amx) {
+            if folds::<F>(amx) {
+                fold::<F>(simd, unpacked);
+            } else if raised::<F>(amx) {
                 lower::<F>(simd, unpacked);
             }
         }
-        let part = Part { simd, x: x.piece(first * F::LEN), tiles: &unpacked, first, count };
+        let (x, folded) = (x.piece(first * F::LEN), folds::<F>(amx));
+        let part = Part { simd, x, tiles: &unpacked, first, count, folded };
         let mut done = 0;
         if raised::<F>(amx) {
             done = part.by::<F, _, 8>(&Vectors::<true>, done, out);
@@ -110,6 +118,38 @@ fn lower<F: IntegerBlock>(simd: V4Vnni, UnpackedBlock { tile, start }: &mut Unpa
     }
 }
 
+/// Multiplies levels by the scales of their groups. Those of types without minimums become signed, for activations with 128
+/// added; they and `d` change signs, since 4 times -32 fits a byte and 4 times 32 does not.
+#[inline(always)]
+fn fold<F: IntegerBlock>(simd: V4Vnni, UnpackedBlock { tile, start }: &mut UnpackedBlock) {
+    let (f, words) = (simd.avx512f, simd.avx512bw);
+    let zero = f._mm512_set1_epi8(F::ZERO as i8);
+    let raise = f._mm512_set1_epi8(-128);
+    let mut sums = f._mm512_setzero_si512();
+    for (columns, scales) in tile.narrow.chunks_exact_mut(F::GROUP / 4).zip(&tile.scales) {
+        let scales = cast(*scales);
+        for column in columns {
+            let mut levels = cast(*column);
+            if !F::MINIMUMS {
+                levels = words._mm512_sub_epi8(zero, levels);
+            }
+            let even = words._mm512_srai_epi16::<8>(words._mm512_slli_epi16::<8>(levels));
+            let even = words._mm512_mullo_epi16(even, scales);
+            let odd = words._mm512_mullo_epi16(words._mm512_srai_epi16::<8>(levels), scales);
+            let odd = words._mm512_slli_epi16::<8>(odd);
+            let levels = words._mm512_mask_blend_epi8(0xaaaa_aaaa_aaaa_aaaa, even, odd);
+            if !F::MINIMUMS {
+                sums = simd.add_bytes(sums, raise, levels);
+            }
+            *column = cast(levels);
+        }
+    }
+    if !F::MINIMUMS {
+        start[0] = cast(f._mm512_sub_epi32(f._mm512_setzero_si512(), sums));
+        tile.d[0] = tile.d[0].map(|d| -d);
+    }
+}
+
 /// Some blocks of all rows.
 struct Part<'t> {
     simd: V4Vnni,
@@ -119,6 +159,8 @@ struct Part<'t> {
     first: usize,
     /// Number of blocks.
     count: usize,
+    /// Whether levels are multiplied by their scales.
+    folded: bool,
 }
 
 impl Part<'_> {
@@ -131,18 +173,23 @@ impl Part<'_> {
         mut done: usize,
         out: &mut [[f32; ROWS]],
     ) -> usize {
-        let Self { simd, x, first, count, .. } = *self;
+        let Self { simd, x, first, count, folded, .. } = *self;
         let rows = x.rows();
         while done + T <= rows {
             let mut of = [Token::EMPTY; T];
             for t in 0..T {
                 of[t] = Token { d: x.scales(done + t), sums: x.sums(done + t) };
             }
-            let mut levels = groups.tokens(x, done);
-            let short = F::LEN == 256 && (0..T).all(|t| short::<F>(G::RAISED, x.largest[done + t]));
+            let mut padded = None;
+            let mut levels = groups.tokens(x, done, &mut padded);
+            let scaling = match () {
+                () if folded => Scaling::Done,
+                () if (0..T).all(|t| short::<F>(G::RAISED, x.largest[done + t])) => Scaling::Pairs,
+                () => Scaling::Groups,
+            };
             for (tile, out) in self.tiles.iter().zip(out.chunks_exact_mut(rows)) {
                 if let Some(out) = out[done..].first_chunk_mut() {
-                    Product { simd, tile, first, count, short }.add::<F, G, T>(
+                    Product { simd, tile, first, count, scaling }.add::<F, G, T>(
                         groups,
                         of,
                         &mut levels,
@@ -165,8 +212,18 @@ struct Product<'t> {
     first: usize,
     /// Number of blocks.
     count: usize,
-    /// Whether the sums of groups fit into 16 bits.
-    short: bool,
+    scaling: Scaling,
+}
+
+/// Multiplication of sums by the scales of groups.
+#[derive(Clone, Copy)]
+enum Scaling {
+    /// Levels contain the scales.
+    Done,
+    /// Of two groups at a time, whose sums fit into 16 bits.
+    Pairs,
+    /// Of one group at a time.
+    Groups,
 }
 
 /// Whether the sums of groups fit into 16 bits, given the maximum sum of magnitudes of activations.
@@ -188,40 +245,62 @@ impl Product<'_> {
         x: &mut G::Tokens<'_>,
         out: &mut [[f32; ROWS]; T],
     ) {
-        let Self { simd, count, short, .. } = self;
+        let Self { simd, tile: UnpackedBlock { start, .. }, count, scaling, .. } = self;
+        let mut totals = [simd.avx512f._mm512_setzero_ps(); T];
+        if self.first > 0 {
+            for t in 0..T {
+                totals[t] = cast(out[t]);
+            }
+        }
         if F::LEN == 256 {
             let mut level_sums = [simd.avx512f._mm512_setzero_si512(); T];
-            if short {
-                for g in (0..256 / F::GROUP).step_by(2) {
-                    let first = self.group::<F, G, T>(groups, g, x);
-                    let next = self.group::<F, G, T>(groups, g + 1, x);
-                    self.add_two(g, [first, next], &mut level_sums);
+            match scaling {
+                Scaling::Done => {
+                    level_sums = [cast(start[0]); T];
+                    for g in 0..256 / F::GROUP {
+                        level_sums = self.group::<F, G, T>(groups, g, level_sums, x);
+                    }
                 }
-            } else {
-                for g in 0..256 / F::GROUP {
-                    self.add_scaled(g, self.group::<F, G, T>(groups, g, x), &mut level_sums);
+                Scaling::Pairs => {
+                    for g in (0..256 / F::GROUP).step_by(2) {
+                        let two = [g, g + 1].map(
+                            #[inline(always)]
+                            |g| self.group::<F, G, T>(groups, g, [cast(start[g]); T], x),
+                        );
+                        self.add_two(g, two, &mut level_sums);
+                    }
+                }
+                Scaling::Groups => {
+                    for g in 0..256 / F::GROUP {
+                        let sums = self.group::<F, G, T>(groups, g, [cast(start[g]); T], x);
+                        self.add_scaled(g, sums, &mut level_sums);
+                    }
                 }
             }
-            self.put::<F, T>(G::RAISED, 0, level_sums, of, out);
+            self.scale::<F, T>(G::RAISED, 0, level_sums, of, &mut totals);
         } else {
             for n in 0..count {
-                let result = self.group::<F, G, T>(groups, n, x);
-                self.put::<F, T>(G::RAISED, n, result, of, out);
+                let result = self.group::<F, G, T>(groups, n, [cast(start[n]); T], x);
+                self.scale::<F, T>(G::RAISED, n, result, of, &mut totals);
             }
+        }
+        for t in 0..T {
+            out[t] = cast(totals[t]);
         }
     }
 
-    /// Returns the products of a group.
+    /// Returns `sums` plus the products of a group.
     #[inline(always)]
     fn group<F: IntegerBlock, G: Groups<T>, const T: usize>(
         &self,
         groups: &G,
         g: usize,
+        sums: Sums<T>,
         x: &mut G::Tokens<'_>,
     ) -> Sums<T> {
-        let UnpackedBlock { tile, start } = self.tile;
-        let weights = &tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4];
-        groups.multiply::<F>(self.simd, cast(start[g]), weights, x, F::GROUP * g)
+        let narrow = &self.tile.tile.narrow;
+        let weights = &narrow[F::GROUP / 4 * g..][..F::GROUP / 4];
+        groups.multiply::<F>(self.simd, sums, weights, x, F::GROUP * g)
     }
 
     /// Adds the products of a group times its scales.
@@ -250,33 +329,35 @@ impl Product<'_> {
         }
     }
 
-    /// Scales and adds the sums of a block; those of the first block to 0.
+    /// Scales the sums of a block, and adds them to `totals`.
     #[inline(always)]
-    fn put<F: IntegerBlock, const T: usize>(
+    fn scale<F: IntegerBlock, const T: usize>(
         &self,
         raised: bool,
         block: usize,
-        level_sums: Sums<T>,
+        mut level_sums: Sums<T>,
         of: [Token<'_>; T],
-        out: &mut [[f32; ROWS]; T],
+        totals: &mut [__m512; T],
     ) {
         let f = self.simd.avx512f;
-        let begins = self.first + block == 0;
         let d = cast(self.tile.tile.d[block]);
         let dmin = cast(self.tile.tile.dmin[block]);
+        let mut minimums = [f._mm512_setzero_si512(); T];
+        if !raised {
+            minimums = self.minimums::<F, T>(block, of);
+        }
+        if !raised && !F::MINIMUMS {
+            for t in 0..T {
+                level_sums[t] = f._mm512_sub_epi32(level_sums[t], minimums[t]);
+            }
+        }
         for t in 0..T {
             let x_d = f._mm512_set1_ps(of[t].d[block]);
-            let part = if F::MINIMUMS {
-                let less = self.scaled(dmin, x_d, self.minimums::<F>(block, of[t].sums));
-                f._mm512_sub_ps(self.scaled(d, x_d, level_sums[t]), less)
-            } else if raised {
-                self.scaled(d, x_d, level_sums[t])
-            } else {
-                let less = self.minimums::<F>(block, of[t].sums);
-                self.scaled(d, x_d, f._mm512_sub_epi32(level_sums[t], less))
-            };
-            let before = if begins { f._mm512_setzero_ps() } else { cast(out[t]) };
-            out[t] = cast(f._mm512_add_ps(before, part));
+            let mut part = self.scaled(d, x_d, level_sums[t]);
+            if F::MINIMUMS {
+                part = f._mm512_sub_ps(part, self.scaled(dmin, x_d, minimums[t]));
+            }
+            totals[t] = f._mm512_add_ps(totals[t], part);
         }
     }
 
@@ -287,19 +368,29 @@ impl Product<'_> {
         f._mm512_mul_ps(f._mm512_mul_ps(d, x_d), f._mm512_cvtepi32_ps(sums))
     }
 
-    /// Returns the correction for minimums or for a nonzero level of 0.
+    /// Returns the corrections for minimums or for a nonzero level of 0.
     #[inline(always)]
-    fn minimums<F: IntegerBlock>(&self, block: usize, sums: &[i16]) -> __m512i {
+    fn minimums<F: IntegerBlock, const T: usize>(
+        &self,
+        block: usize,
+        of: [Token<'_>; T],
+    ) -> Sums<T> {
         let simd = self.simd;
+        let mut result = [simd.avx512f._mm512_setzero_si512(); T];
         if F::LEN == 32 {
             let factor = if F::MINIMUMS { 1 } else { i32::from(F::ZERO) };
-            return simd.avx512f._mm512_set1_epi32(factor * i32::from(sums[block]));
+            for t in 0..T {
+                result[t] = simd.avx512f._mm512_set1_epi32(factor * i32::from(of[t].sums[block]));
+            }
+            return result;
         }
-        let mut result = simd.avx512f._mm512_setzero_si512();
-        let pairs = self.tile.tile.minimums.iter().zip(sums.as_chunks::<2>().0);
-        for (minimums, sums) in pairs.take(128 / F::GROUP) {
-            let sums = simd.avx512f._mm512_set1_epi32(cast(*sums));
-            result = simd.add_pairs(result, cast(*minimums), sums);
+        for (pair, minimums) in self.tile.tile.minimums[..128 / F::GROUP].iter().enumerate() {
+            let minimums = cast(*minimums);
+            for t in 0..T {
+                let sums = [of[t].sums[2 * pair], of[t].sums[2 * pair + 1]];
+                let sums = simd.avx512f._mm512_set1_epi32(cast(sums));
+                result[t] = simd.add_pairs(result[t], minimums, sums);
+            }
         }
         result
     }
