@@ -88,7 +88,7 @@ const USES_BEFORE: usize = 4;
 /// a type with blocks of 256 is
 ///
 /// ```text
-/// d         [row], as FP16 if the type has it, else as FP32
+/// d         [row], as [`ScaleType`]
 /// dmin      in the same form, for types with minimums
 /// for each two groups:
 ///   scales    i8, [row][group]
@@ -120,8 +120,30 @@ pub(crate) struct PackedFormat {
     pub zero: u8,
     /// Whether blocks have minimums.
     pub minimums: bool,
-    /// Whether `d` and `dmin` are FP16.
-    pub halves: bool,
+    /// Type of `d` and `dmin`.
+    pub scales: ScaleType,
+}
+
+/// Type of the scales of blocks: the shortest one that holds them.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) enum ScaleType {
+    Fp16,
+    /// For powers of two.
+    Bf16,
+    Fp32,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl ScaleType {
+    /// Returns the size in bytes.
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        match self {
+            Self::Fp16 | Self::Bf16 => 2,
+            Self::Fp32 => 4,
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -150,7 +172,7 @@ impl PackedFormat {
     /// Returns the sizes in bytes of `d` and `dmin` of a block of all rows.
     #[inline(always)]
     fn block_scales(&self) -> [usize; 2] {
-        let d = if self.halves { 2 } else { 4 } * ROWS;
+        let d = self.scales.bytes() * ROWS;
         [d, d * usize::from(self.minimums)]
     }
 

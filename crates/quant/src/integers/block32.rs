@@ -24,6 +24,7 @@ macro_rules! nibbles {
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
             const F16_OFFSET: Option<usize> = if $bytes % 2 == 0 { Some(0) } else { None };
+            const POWER_OF_TWO: bool = Self::F16_OFFSET.is_none();
             const NEGATED_MIN: bool = $minimums;
 
             #[inline(always)]

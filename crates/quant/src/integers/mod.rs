@@ -101,6 +101,8 @@ pub trait IntegerBlock: 'static {
     /// [`UnpackedBlock::f16_scales`]. Converting the scales of several blocks together is faster
     /// than one at a time.
     const F16_OFFSET: Option<usize> = None;
+    /// Whether `d` is a power of two.
+    const POWER_OF_TWO: bool = false;
     /// Whether the stored FP16 minimum is `-dmin`, because the type adds its minimum.
     const NEGATED_MIN: bool = false;
 
@@ -313,6 +315,12 @@ mod tests {
                 if let Some(simd) = pulp::aarch64::Neon::try_new() {
                     same::<F, _>(simd, block, &found);
                 }
+                assert!(
+                    !F::POWER_OF_TWO || found.d.log2().fract() == 0.0,
+                    "{}: {}",
+                    F::TYPE,
+                    found.d
+                );
                 if F::F16_OFFSET.is_some() {
                     assert_eq!(found.f16_scales.map(f16_to_f32), [found.d, found.dmin]);
                 }

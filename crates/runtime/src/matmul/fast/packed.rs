@@ -1,14 +1,14 @@
 //! Weight repacking for a few tokens. [`PackedFormat`] describes the result.
 
 use gguf_quant::integers::{Block, ByteSimd, IntegerBlock, UnpackedBlock};
-use half::f16;
+use half::{bf16, f16};
 use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 
 use super::ROWS;
 use super::tile::{DEPTH, Tile};
 use super::unsigned::Unsigned;
-use crate::repack::{self, Packed, PackedFormat};
+use crate::repack::{self, Packed, PackedFormat, ScaleType};
 use crate::simd::V3F16c;
 
 const _: () = assert!(repack::ROWS == ROWS && repack::DEPTH == DEPTH);
@@ -92,7 +92,11 @@ fn format<F: IntegerBlock, L: ByteSimd + Sync>(
         table,
         zero: if F::MINIMUMS { 0 } else { Unsigned::<F, 0>::ZERO },
         minimums: F::MINIMUMS,
-        halves: F::F16_OFFSET.is_some(),
+        scales: match F::F16_OFFSET {
+            Some(_) => ScaleType::Fp16,
+            None if F::POWER_OF_TWO => ScaleType::Bf16,
+            None => ScaleType::Fp32,
+        },
     }
 }
 
@@ -227,17 +231,26 @@ fn put_levels(bits: usize, index: Option<&[u8; 256]>, levels: &[[u8; QUAD]; 4], 
     }
 }
 
-/// Writes scales of blocks as FP16 or FP32.
+/// Writes scales of blocks.
 #[inline(always)]
 fn put_scales(format: &PackedFormat, scales: &[f32; ROWS], out: &mut [u8]) {
-    if format.halves {
+    match format.scales {
         // They were FP16 before.
-        for (scale, out) in scales.iter().zip(out.as_chunks_mut().0) {
-            *out = f16::from_f32(*scale).to_le_bytes();
+        ScaleType::Fp16 => {
+            for (scale, out) in scales.iter().zip(out.as_chunks_mut().0) {
+                *out = f16::from_f32(*scale).to_le_bytes();
+            }
         }
-    } else {
-        for (scale, out) in scales.iter().zip(out.as_chunks_mut().0) {
-            *out = scale.to_le_bytes();
+        // Powers of two, also those below the normal range, have no more bits than these.
+        ScaleType::Bf16 => {
+            for (scale, out) in scales.iter().zip(out.as_chunks_mut().0) {
+                *out = bf16::from_f32(*scale).to_le_bytes();
+            }
+        }
+        ScaleType::Fp32 => {
+            for (scale, out) in scales.iter().zip(out.as_chunks_mut().0) {
+                *out = scale.to_le_bytes();
+            }
         }
     }
 }

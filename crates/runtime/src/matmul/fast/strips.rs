@@ -9,7 +9,7 @@ use super::interleaved::{SomeRows, TOGETHER, interleaved_rows};
 use super::packed::unit_bytes;
 use super::quantized::Quantized;
 use super::tile::DEPTH;
-use crate::repack::PackedFormat;
+use crate::repack::{PackedFormat, ScaleType};
 
 /// Storage of levels.
 pub(super) trait Levels {
@@ -67,9 +67,11 @@ pub(super) trait Lanes: Copy {
 
     fn floats(self, number: f32) -> Self::Floats;
 
-    fn read_halves(self, halves: &[[u8; 2]; ROWS]) -> Self::Floats;
+    fn read_fp16(self, halves: &[[u8; 2]; ROWS]) -> Self::Floats;
 
-    fn read_floats(self, floats: &[[u8; 4]; ROWS]) -> Self::Floats;
+    fn read_bf16(self, halves: &[[u8; 2]; ROWS]) -> Self::Floats;
+
+    fn read_fp32(self, floats: &[[u8; 4]; ROWS]) -> Self::Floats;
 
     fn to_floats(self, integers: Self::Integers) -> Self::Floats;
 
@@ -355,10 +357,10 @@ impl<'r, S: Lanes> Piece<'r, S> {
     /// Returns the scales of a block of all rows.
     #[inline(always)]
     fn scales(&self, scales: &[u8]) -> S::Floats {
-        if self.format.halves {
-            self.simd.read_halves(of_rows(scales))
-        } else {
-            self.simd.read_floats(of_rows(scales))
+        match self.format.scales {
+            ScaleType::Fp16 => self.simd.read_fp16(of_rows(scales)),
+            ScaleType::Bf16 => self.simd.read_bf16(of_rows(scales)),
+            ScaleType::Fp32 => self.simd.read_fp32(of_rows(scales)),
         }
     }
 }

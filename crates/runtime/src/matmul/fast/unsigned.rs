@@ -27,6 +27,7 @@ impl<F: IntegerBlock, const LEAST: u8> IntegerBlock for Unsigned<F, LEAST> {
     const ZERO: u8 = if F::MAX_LEVEL.is_some() { F::ZERO } else { Self::SHIFT };
     const MINIMUMS: bool = F::MINIMUMS;
     const F16_OFFSET: Option<usize> = F::F16_OFFSET;
+    const POWER_OF_TWO: bool = F::POWER_OF_TWO;
     const SCALED_LEVELS_FIT: bool = F::SCALED_LEVELS_FIT && F::MAX_LEVEL.is_some();
     const NEGATED_MIN: bool = F::NEGATED_MIN;
 

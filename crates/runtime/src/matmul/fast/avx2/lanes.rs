@@ -63,13 +63,23 @@ impl Lanes for V3F16c {
     }
 
     #[inline(always)]
-    fn read_halves(self, halves: &[[u8; 2]; ROWS]) -> [__m256; 2] {
+    fn read_fp16(self, halves: &[[u8; 2]; ROWS]) -> [__m256; 2] {
         let halves: [__m128i; 2] = cast(*halves);
         [V3F16c::floats(self, halves[0]), V3F16c::floats(self, halves[1])]
     }
 
     #[inline(always)]
-    fn read_floats(self, floats: &[[u8; 4]; ROWS]) -> [__m256; 2] {
+    fn read_bf16(self, halves: &[[u8; 2]; ROWS]) -> [__m256; 2] {
+        let halves: [__m128i; 2] = cast(*halves);
+        let [a, b] = halves.map(
+            #[inline(always)]
+            |halves| self.avx2._mm256_cvtepu16_epi32(halves),
+        );
+        [cast(self.avx2._mm256_slli_epi32::<16>(a)), cast(self.avx2._mm256_slli_epi32::<16>(b))]
+    }
+
+    #[inline(always)]
+    fn read_fp32(self, floats: &[[u8; 4]; ROWS]) -> [__m256; 2] {
         cast(*floats)
     }
 

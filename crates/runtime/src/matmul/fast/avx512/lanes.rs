@@ -55,12 +55,18 @@ impl Lanes for V4Vnni {
     }
 
     #[inline(always)]
-    fn read_halves(self, halves: &[[u8; 2]; ROWS]) -> __m512 {
+    fn read_fp16(self, halves: &[[u8; 2]; ROWS]) -> __m512 {
         self.avx512f._mm512_cvtph_ps(cast(*halves))
     }
 
     #[inline(always)]
-    fn read_floats(self, floats: &[[u8; 4]; ROWS]) -> __m512 {
+    fn read_bf16(self, halves: &[[u8; 2]; ROWS]) -> __m512 {
+        let f = self.avx512f;
+        cast(f._mm512_slli_epi32::<16>(f._mm512_cvtepu16_epi32(cast(*halves))))
+    }
+
+    #[inline(always)]
+    fn read_fp32(self, floats: &[[u8; 4]; ROWS]) -> __m512 {
         cast(*floats)
     }
 
