@@ -218,11 +218,11 @@ struct Product<'t> {
 /// Multiplication of sums by the scales of groups.
 #[derive(Clone, Copy)]
 enum Scaling {
-    /// Levels contain the scales.
+    /// Levels were multiplied by the scales before.
     Done,
-    /// Of two groups at a time, whose sums fit into 16 bits.
+    /// The sums of two groups are scaled together: they fit into 16 bits.
     Pairs,
-    /// Of one group at a time.
+    /// The sums of each group are scaled alone.
     Groups,
 }
 
