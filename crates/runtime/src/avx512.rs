@@ -3,7 +3,7 @@
 
 pub(crate) mod bf16;
 
-use std::arch::x86_64::{__m512i, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32};
+use std::arch::x86_64::{__cpuid, __m512i, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32};
 use std::ops::Deref;
 
 use pulp::NullaryFnOnce;
@@ -44,6 +44,7 @@ pub struct V4Vnni {
     halves: V3F16c,
     v4: V4,
     features: Features,
+    reads_far_ahead: bool,
 }
 
 impl V4Vnni {
@@ -53,6 +54,7 @@ impl V4Vnni {
             halves: V3F16c::try_new()?,
             v4: V4::try_new()?,
             features: Features::try_new()?,
+            reads_far_ahead: is_zen_5_or_later(),
         })
     }
 
@@ -60,6 +62,12 @@ impl V4Vnni {
     #[inline(always)]
     pub(crate) fn halves(self) -> V3F16c {
         self.halves
+    }
+
+    /// Whether a core reads a single stream faster if it is prefetched far ahead.
+    #[inline(always)]
+    pub(crate) fn reads_far_ahead(self) -> bool {
+        self.reads_far_ahead
     }
 
     /// Calls a function compiled for these instructions, with everything that is inlined into it.
@@ -81,6 +89,14 @@ impl V4Vnni {
         // SAFETY: `features` exists only where the processor has AVX-512 and VNNI.
         unsafe { _mm512_dpwssd_epi32(sums, a, b) }
     }
+}
+
+/// Whether the processor is an AMD of family 1Ah (Zen 5) or later.
+fn is_zen_5_or_later() -> bool {
+    let (vendor, signature) = (__cpuid(0), __cpuid(1).eax);
+    let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
+    let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+    name.as_flattened() == b"AuthenticAMD" && family >= 0x1a
 }
 
 impl Deref for V4Vnni {

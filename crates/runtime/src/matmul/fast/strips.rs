@@ -48,8 +48,6 @@ pub(super) trait Lanes: Copy {
 
     /// Prefetch distance in bytes.
     const AHEAD: usize;
-    /// Number of tokens from which on chunks are prefetched.
-    const PREFETCH_FROM: usize;
     /// Whether kernels depend on the upper bound of levels.
     const BOUNDED: bool;
 
@@ -58,6 +56,9 @@ pub(super) trait Lanes: Copy {
 
     /// Calls a function compiled for these instructions, with everything that is inlined into it.
     fn vectorize<W: NullaryFnOnce>(self, work: W) -> W::Output;
+
+    /// Returns the number of tokens from which on chunks are prefetched.
+    fn prefetch_from(self) -> usize;
 
     fn prefetch(self, line: *const u8);
 
@@ -309,13 +310,14 @@ impl<'r, S: Lanes> Piece<'r, S> {
         let simd = self.simd;
         let [scales, minimums, levels] = self.format.chunk();
         let mut rest = &self.bytes[self.format.head().into_iter().sum()..];
+        let prefetches = T >= simd.prefetch_from();
         // Not `chunks_exact`, which divides.
         (0..count).map(
             #[inline(always)]
             move |_| {
                 let (chunk, after) = rest.split_at(scales + minimums + levels);
                 rest = after;
-                if T >= S::PREFETCH_FROM {
+                if prefetches {
                     let later = chunk.as_ptr().wrapping_add(S::AHEAD);
                     for line in (0..chunk.len()).step_by(64) {
                         simd.prefetch(later.wrapping_add(line));

@@ -22,8 +22,6 @@ impl Lanes for V3F16c {
     type Table = __m256i;
 
     const AHEAD: usize = 4096;
-    // Hardware prefetching alone reaches three quarters of the speed of plain reading on AMD Zen 3.
-    const PREFETCH_FROM: usize = 1;
     const BOUNDED: bool = true;
 
     #[inline(always)]
@@ -34,6 +32,12 @@ impl Lanes for V3F16c {
     #[inline(always)]
     fn vectorize<W: NullaryFnOnce>(self, work: W) -> W::Output {
         V3F16c::vectorize(self, work)
+    }
+
+    // Hardware prefetching alone reaches three quarters of the speed of plain reading on AMD Zen 3.
+    #[inline(always)]
+    fn prefetch_from(self) -> usize {
+        1
     }
 
     #[inline(always)]
