@@ -5,6 +5,7 @@ pub(crate) mod bf16;
 
 use std::arch::x86_64::{__cpuid, __m512i, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32};
 use std::ops::Deref;
+use std::sync::LazyLock;
 
 use pulp::NullaryFnOnce;
 use pulp::x86::V4;
@@ -54,7 +55,7 @@ impl V4Vnni {
             halves: V3F16c::try_new()?,
             v4: V4::try_new()?,
             features: Features::try_new()?,
-            reads_far_ahead: is_zen_5_or_later(),
+            reads_far_ahead: *IS_ZEN_5_OR_LATER,
         })
     }
 
@@ -91,13 +92,13 @@ impl V4Vnni {
     }
 }
 
-/// Whether the processor is an AMD of family 1Ah (Zen 5) or later.
-fn is_zen_5_or_later() -> bool {
+/// Whether the processor is an AMD of family 1Ah (Zen 5) or later. CPUID leaves a virtual machine, so it is asked once.
+static IS_ZEN_5_OR_LATER: LazyLock<bool> = LazyLock::new(|| {
     let (vendor, signature) = (__cpuid(0), __cpuid(1).eax);
     let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
     let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
     name.as_flattened() == b"AuthenticAMD" && family >= 0x1a
-}
+});
 
 impl Deref for V4Vnni {
     type Target = V4;

@@ -8,6 +8,7 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::AHEAD;
 use super::floats::{Floats, Visitor, decode, decode_blocks, dispatch, visit};
 use crate::columns::columns;
 use crate::matrix::Matrix;
@@ -63,9 +64,6 @@ impl WithSimd for FindBlocking {
         Blocking::of::<S>()
     }
 }
-
-/// Prefetch distance in bytes: hardware prefetching stops at the end of a page.
-const AHEAD: usize = 12288;
 
 /// Maximum number of tokens for which rows are dequantized one by one.
 const FEW: usize = 3;
@@ -181,19 +179,14 @@ impl<S: Simd, const T: usize> Visitor for OfTokens<'_, S, T> {
     fn floats<F: Floats<N>, const N: usize>(self, floats: F) {
         let Self { simd, rows: Rows { matrix, first, x, out } } = self;
         // One row after the other is read fastest, if a vector holds a step: otherwise each sum waits for the one before.
-        if S::F32_LANES >= 16 {
-            for (n, out) in out.chunks_exact_mut(T).enumerate() {
-                multiply_floats::<S, F, N, 1, T>(simd, floats, matrix, first + n, x, out);
-            }
-            return;
-        }
-        let mut rows = out.chunks_exact_mut(ROWS * T);
+        let fours = if S::F32_LANES >= 16 { 0 } else { out.len() / (ROWS * T) };
+        let (fours, rest) = out.split_at_mut(fours * ROWS * T);
         let mut row = first;
-        for out in &mut rows {
+        for out in fours.chunks_exact_mut(ROWS * T) {
             multiply_floats::<S, F, N, ROWS, T>(simd, floats, matrix, row, x, out);
             row += ROWS;
         }
-        for out in rows.into_remainder().chunks_exact_mut(T) {
+        for out in rest.chunks_exact_mut(T) {
             multiply_floats::<S, F, N, 1, T>(simd, floats, matrix, row, x, out);
             row += 1;
         }

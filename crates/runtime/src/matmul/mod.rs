@@ -14,6 +14,9 @@ use crate::repack::RepackBudget;
 use crate::value::Value;
 use crate::watch::Watch;
 
+/// Prefetch distance in bytes of floats that are read in place: hardware prefetching stops at the end of a page.
+const AHEAD: usize = 12288;
+
 /// Compute precision of matrix multiplication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {

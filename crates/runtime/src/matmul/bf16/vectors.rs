@@ -7,6 +7,7 @@ use pulp::bytemuck::cast_slice_mut;
 use pulp::{NullaryFnOnce, cast};
 use rayon::prelude::*;
 
+use super::super::AHEAD;
 use super::parts::{split, step};
 use super::{Job, STEP};
 use crate::avx512::bf16::V4Bf16;
@@ -20,9 +21,6 @@ const TOKENS: usize = 6;
 
 /// Rows of weights that are interleaved for many tokens: they fit into the second-level cache.
 const TILE: usize = 32;
-
-/// Prefetch distance in bytes: hardware prefetching stops at the end of a page.
-const AHEAD: usize = 12288;
 
 /// Numbers of a row or a token in a step.
 type Step = [u16; STEP];
