@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use gguf::Metadata;
+use gguf::{Metadata, units};
 use gguf_graph::Pooling;
 use gguf_kit::run::{ExecutorOptions, GraphSource, LoadedModel, load};
-use gguf_runtime::{CacheType, InstructionSet, Precision};
+use gguf_runtime::{CacheType, Executor, InstructionSet, Precision};
 
 use crate::downloads;
 use crate::failure::Failure;
@@ -107,7 +107,9 @@ impl RunArgs {
         pooling: Option<Pooling>,
     ) -> Result<LoadedModel, Failure> {
         let source = downloads::local(source)?;
-        Ok(load(&source, &ExecutorOptions { pooling, ..self.options(precision) })?)
+        let model = load(&source, &ExecutorOptions { pooling, ..self.options(precision) })?;
+        note_if_too_large(&model.executor);
+        Ok(model)
     }
 
     /// Returns the runtime options.
@@ -146,6 +148,21 @@ impl From<PrecisionArg> for Precision {
             PrecisionArg::Fast => Self::Fast,
         }
     }
+}
+
+/// Says how slow a model is that is larger than memory.
+fn note_if_too_large(executor: &Executor) {
+    if !executor.exceeds_memory() {
+        return;
+    }
+    let read = match executor.evicted_bytes() {
+        0 => "experts".to_owned(),
+        bytes => units::bytes(bytes),
+    };
+    terminal::note(format!(
+        "the weights do not fit into the available memory: {read} are read from the file again for each token or batch. `gguf \
+         recommend` names a type that fits"
+    ));
 }
 
 /// Returns the context length that the model was trained with.

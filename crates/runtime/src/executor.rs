@@ -11,7 +11,9 @@ use crate::instructions::{InstructionSet, SimdToken};
 use crate::lora::Adapters;
 use crate::matmul::Precision;
 use crate::memory_budget::MemoryBudget;
+use crate::read_ahead::ReadAhead;
 use crate::repack::RepackBudget;
+use crate::system_memory;
 use crate::weights::{Shared, Weights};
 
 /// A graph and its weights. It is immutable: any number of contexts may share it, and a clone shares all weights.
@@ -24,6 +26,7 @@ pub struct Executor {
     instructions: InstructionSet,
     pub(crate) simd: SimdToken,
     pub(crate) repack_budget: Arc<RepackBudget>,
+    pub(crate) read_ahead: Arc<ReadAhead>,
     memory: Arc<MemoryBudget>,
 }
 
@@ -80,8 +83,20 @@ impl Executor {
         let (graph, adapters) = (Arc::new(graph), Arc::default());
         let instructions = InstructionSet::best();
         let simd = instructions.require()?;
-        let repack_budget = Arc::new(RepackBudget::of_available(memory.clone()));
-        Ok(Self { graph, weights, adapters, precision, instructions, simd, repack_budget, memory })
+        let repack_budget = Arc::new(RepackBudget::within(0, memory.clone()));
+        let read_ahead = Arc::new(ReadAhead::plan(&graph, &weights, u64::MAX));
+        let bound = Self {
+            graph,
+            weights,
+            adapters,
+            precision,
+            instructions,
+            simd,
+            repack_budget,
+            read_ahead,
+            memory,
+        };
+        Ok(bound.with_available_memory(system_memory::available().unwrap_or(u64::MAX)))
     }
 
     /// Returns the memory budget.
@@ -100,6 +115,28 @@ impl Executor {
     /// Returns the instruction set of matrix multiplications.
     pub fn instructions(&self) -> InstructionSet {
         self.instructions
+    }
+
+    /// Returns the executor for a machine with this number of available bytes; the default is what the system states when the
+    /// weights are bound. If the weights of a memory-mapped file need more, most of the available memory is filled with weights
+    /// that stay, and all others are read ahead of their use and evicted after it, instead of reading the whole file again for each
+    /// token. Half of the available memory is for repacked weights, nothing if the weights need more than all. Results are the same.
+    pub fn with_available_memory(self, bytes: u64) -> Self {
+        let read_ahead = ReadAhead::plan(&self.graph, &self.weights, bytes);
+        // Repacked weights cannot be evicted.
+        let for_repacking = if read_ahead.exceeds_memory { 0 } else { bytes / 2 };
+        Self { read_ahead: Arc::new(read_ahead), ..self.with_repacking(for_repacking) }
+    }
+
+    /// Returns the bytes of weights that every run reads from the file, since they do not fit into memory. Networks of experts
+    /// do not count: how many of them a run reads depends on the tokens.
+    pub fn evicted_bytes(&self) -> u64 {
+        self.read_ahead.evicted_bytes(&self.weights)
+    }
+
+    /// Whether the weights that are memory-mapped do not fit into memory.
+    pub fn exceeds_memory(&self) -> bool {
+        self.read_ahead.exceeds_memory
     }
 
     /// Returns the executor with a limit in bytes for weight repacking: copies of matrices in the order in which token

@@ -105,7 +105,13 @@ impl Interpreter<'_> {
         for (id, value) in before {
             run.set(id, value);
         }
-        for number in ops.filter(is_needed) {
+        let ops = ops.filter(is_needed);
+        let weights = &executor.weights;
+        let mut ahead = executor.read_ahead.begin(weights, program, ops.clone());
+        for number in ops {
+            if let Some(ahead) = &mut ahead {
+                ahead.before(number);
+            }
             let (op, shape) = (&program.ops[number], &shapes[number]);
             let rows = run.rows(shape.rows);
             let width = shape.width as usize;
@@ -120,6 +126,9 @@ impl Interpreter<'_> {
                 Value::zeros(rows, width, memory)
             };
             kernel.compute(&run, sequences, &mut value);
+            if let Some(ahead) = &mut ahead {
+                ahead.after(number);
+            }
             watch.check()?;
             if let Some(observer) = watch.observer {
                 observer.computed(&executor.graph, number, &value);

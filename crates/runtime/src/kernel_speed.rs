@@ -10,6 +10,7 @@ use crate::matmul::{MatmulContext, Precision, matmul};
 use crate::matrix::Matrix;
 use crate::memory_budget::MemoryBudget;
 use crate::repack::RepackBudget;
+use crate::system_memory;
 use crate::value::Value;
 use crate::watch::Watch;
 
@@ -57,7 +58,9 @@ impl KernelShape {
         let matrices =
             (0..count).map(|_| Matrix::from_bytes("measured", &shape, self.tensor_type, copy()));
         let matrices = matrices.collect::<Result<Vec<_>, Error>>()?;
-        let budget = RepackBudget::of_available(Arc::new(MemoryBudget::new(u64::MAX)));
+        let available = system_memory::available().unwrap_or(u64::MAX);
+        let memory = Arc::new(MemoryBudget::new(u64::MAX));
+        let budget = RepackBudget::within(available / 2, memory);
         let watch = Watch::new(&());
         let simd = InstructionSet::best().require()?;
         let precision = Precision::Fast;

@@ -59,6 +59,7 @@ mod portable;
 mod prefetch;
 #[cfg(test)]
 mod random;
+mod read_ahead;
 mod repack;
 mod rotation;
 mod run;

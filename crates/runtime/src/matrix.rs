@@ -2,7 +2,7 @@
 
 use gguf::{Bytes, Error, Finding, TensorType};
 use gguf_quant::Codec;
-use gguf_store::ModelTensor;
+use gguf_store::{Advice, ModelTensor};
 
 #[cfg(target_arch = "x86_64")]
 use crate::repack::LazyRepack;
@@ -143,6 +143,19 @@ impl Matrix {
     pub fn rows(&self, first: usize, count: usize) -> &[u8] {
         let start = first * self.row_bytes;
         self.bytes().get(start..start + count * self.row_bytes).unwrap_or_default()
+    }
+
+    /// Whether the data are those of a mapped file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.data, Data::Mapped(_))
+    }
+
+    /// Tells the system what happens next to `count` rows of a mapped file.
+    pub fn advise(&self, first: usize, count: usize, advice: Advice) {
+        if let Data::Mapped(tensor) = &self.data {
+            let place = |row: usize| (row * self.row_bytes) as u64;
+            tensor.advise(place(first)..place(first + count), advice);
+        }
     }
 
     /// Dequantizes rows from `first` on, as many as `out` holds.

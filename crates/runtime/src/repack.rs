@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::MmapMut;
 
 use crate::memory_budget::MemoryBudget;
-use crate::system_memory;
 
 /// Budget of memory for repacked weights.
 #[derive(Debug)]
@@ -46,11 +45,6 @@ impl RepackBudget {
     pub fn after(&self, uses_before: usize) -> Self {
         let left = self.left.load(Ordering::Relaxed);
         Self { uses_before, ..Self::within(left, self.memory.clone()) }
-    }
-
-    /// Returns a budget of half of the available memory; of all of `memory` if the system does not tell it.
-    pub fn of_available(memory: Arc<MemoryBudget>) -> Self {
-        Self::within(system_memory::available().map_or(u64::MAX, |bytes| bytes / 2), memory)
     }
 
     /// Reserves memory for weights of a size; false if the budget does not have it.

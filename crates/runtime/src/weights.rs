@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gguf::units::distinct_sizes;
 use gguf::{Bytes, Error, Finding, TensorType};
 use gguf_graph::{Graph, WeightId};
-use gguf_store::{Model, ModelTensor};
+use gguf_store::{Advice, Model, ModelTensor};
 
 use crate::matrix::Matrix;
 use crate::memory_budget::{MemoryBudget, zeros};
@@ -142,6 +142,19 @@ impl Weights {
     pub fn matrix(&self, id: WeightId) -> &Matrix {
         let weight = &self.0[id.0 as usize];
         weight.matrix.as_ref().expect("weights of matmul are bound as matrices")
+    }
+
+    /// Returns the bytes of a matrix in a mapped file; 0 for other weights.
+    pub fn mapped_bytes(&self, id: WeightId) -> u64 {
+        let matrix = self.0[id.0 as usize].matrix.as_ref();
+        matrix.filter(|matrix| matrix.is_mapped()).map_or(0, |matrix| matrix.bytes().len() as u64)
+    }
+
+    /// Tells the system what happens next to a matrix of a mapped file.
+    pub fn advise(&self, id: WeightId, advice: Advice) {
+        if let Some(matrix) = &self.0[id.0 as usize].matrix {
+            matrix.advise(0, matrix.rows, advice);
+        }
     }
 
     /// Returns the bytes of all matrices.

@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod advice;
 pub mod byte_parts;
 pub mod digest;
 pub mod edit;
@@ -46,6 +47,7 @@ mod shard_set;
 mod source;
 mod text;
 
+pub use advice::Advice;
 pub use fetch::fetch_header;
 pub use file_id::is_same_file;
 pub use map::map_part;

@@ -1,6 +1,7 @@
 //! A model in one or several files.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use gguf::{
     ByteOrder, Error, Gguf, Header, Metadata, RawHeader, TensorInfo, require_shards, shard_keys,
 };
 
+use crate::advice::Advice;
 use crate::byte_parts;
 use crate::little_endian::LittleEndian;
 use crate::output::Overwrite;
@@ -80,6 +82,12 @@ impl ModelTensor {
         let start = usize::try_from(self.offset).ok()?;
         let len = usize::try_from(self.info.byte_len()?).ok()?;
         self.source.as_slice()?.get(start..start.checked_add(len)?)
+    }
+
+    /// Tells the system what the caller does next with a range of the tensor data, counted from its first byte.
+    pub fn advise(&self, range: Range<u64>, advice: Advice) {
+        let place = |at: u64| self.offset.saturating_add(at);
+        self.source.advise(place(range.start)..place(range.end), advice);
     }
 }
 

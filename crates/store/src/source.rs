@@ -1,14 +1,16 @@
 //! Random-access byte sources for tensor data.
 
 use std::fs::{File, Metadata};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use gguf::Error;
 
+use crate::advice::Advice;
 use crate::edit::reading::prepare_read;
-use crate::map::map;
+use crate::map::FileMap;
 use crate::position::read_exact_at;
 
 /// Bytes with random access, readable from many threads concurrently.
@@ -38,6 +40,10 @@ pub trait Source: Send + Sync {
     fn as_slice(&self) -> Option<&[u8]> {
         None
     }
+
+    /// Tells the system what the caller does next with a range of the bytes. Only mapped files pass it on; it changes speed and
+    /// memory, never results.
+    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 }
 
 /// A local file, both mapped and read by position: a slice of the map needs no copy, and positional
@@ -50,7 +56,7 @@ pub trait Source: Send + Sync {
 pub struct LocalFile {
     file: Arc<File>,
     path: PathBuf,
-    mapped: Bytes,
+    map: FileMap,
 }
 
 impl LocalFile {
@@ -64,13 +70,14 @@ impl LocalFile {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = Arc::new(open_regular(path)?);
         prepare_read(&file, path)?;
-        let mapped = map(file.clone()).map_err(|source| Error::environment("map", path, source))?;
-        Ok(Self { file, path: path.to_owned(), mapped })
+        let map = FileMap::new(file.clone());
+        let map = map.map_err(|source| Error::environment("map", path, source))?;
+        Ok(Self { file, path: path.to_owned(), map })
     }
 
     /// Returns the mapped bytes; clones and slices keep the file mapped.
     pub fn mapped(&self) -> &Bytes {
-        &self.mapped
+        self.map.bytes()
     }
 }
 
@@ -89,7 +96,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<File, Error> {
 
 impl Source for LocalFile {
     fn byte_len(&self) -> u64 {
-        self.mapped.len() as u64
+        self.mapped().len() as u64
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
@@ -106,7 +113,11 @@ impl Source for LocalFile {
     }
 
     fn as_slice(&self) -> Option<&[u8]> {
-        Some(&self.mapped)
+        Some(self.mapped())
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        self.map.advise(range.start as usize..range.end as usize, advice);
     }
 }
 

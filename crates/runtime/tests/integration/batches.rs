@@ -40,8 +40,11 @@ fn batches_do_not_change_the_logits() {
         let mut context = Context::new(executor.clone(), options).unwrap();
         let whole = context.run(&Batch::all_outputs(&ids), OutputKind::Logits, &()).unwrap();
         assert!(whole.data.iter().all(|x| x.is_finite()), "{}", of.name);
-        // Batches of 1, 2, 3, ... tokens, with a token of another sequence.
-        let mut context = Context::new(executor, options).unwrap();
+        // Batches of 1, 2, 3, ... tokens, with a token of another sequence, and weights of which half do not fit into memory.
+        let half =
+            Arc::new(Executor::clone(&executor).with_available_memory(executor.matrix_bytes() / 2));
+        assert!(half.exceeds_memory(), "{}", of.name);
+        let mut context = Context::new(half, options).unwrap();
         let (mut found, mut start, mut len) = (Vec::new(), 0, 1);
         while start < ids.len() {
             let end = ids.len().min(start + len);

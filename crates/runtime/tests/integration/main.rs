@@ -3,6 +3,7 @@
 mod adapters;
 mod append_features;
 mod architectures;
+mod available_memory;
 mod batches;
 mod block_compress;
 mod block_selection;

@@ -28,7 +28,7 @@ pub use overwrite::{Recovery, recover};
 use reading::prepare_read;
 
 use crate::file_id::FileId;
-use crate::map::map;
+use crate::map::FileMap;
 use crate::output::{AtomicFile, Existing, Overwrite};
 use crate::progress::Progress;
 
@@ -168,8 +168,9 @@ fn plan<E: From<Error>>(
     let fail = |action| move |source| Error::environment(action, path, source);
     let file = Arc::new(File::open(path).map_err(fail("open"))?);
     prepare_read(&file, path)?;
-    let map = map(file).map_err(fail("map"))?;
-    let model = Gguf::read(&map)?;
+    let map = FileMap::new(file).map_err(fail("map"))?;
+    let map = map.bytes();
+    let model = Gguf::read(map)?;
     let data_start = model.data_start();
     let header = model.into_header();
     let mut draft = header.clone().into_raw();

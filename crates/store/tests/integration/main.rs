@@ -1,5 +1,6 @@
 //! Integration tests of the crate.
 
+mod advice;
 mod edit;
 mod fetch_header;
 mod fuzz_seeds;

@@ -41,6 +41,8 @@ use std::sync::Arc;
 
 use gguf::TensorType;
 use gguf_quant::integers::{self, IntegerBlock};
+#[cfg(target_arch = "x86_64")]
+use gguf_store::Advice;
 use rayon::prelude::*;
 
 use super::{Input, MatmulContext};
@@ -176,6 +178,11 @@ pub(super) fn matmul(
             }
         }
     });
+    #[cfg(target_arch = "x86_64")]
+    if matrix.repacked.existing().is_some() {
+        // Otherwise both would stay in memory.
+        matrix.advise(first, outputs, Advice::DontNeed);
+    }
     true
 }
 
@@ -207,7 +214,9 @@ fn repacked<'m>(
     } else if tokens <= FEW {
         let matrices = matrix.rows / matrix.rows_per_matrix.max(1);
         matrix.repacked.get(matrix.bytes().len(), matrices, context.repack_budget, || {
-            kernels.pack(matrix.bytes(), matrix.row_bytes)
+            let packed = kernels.pack(matrix.bytes(), matrix.row_bytes)?;
+            matrix.advise(0, matrix.rows, Advice::DontNeed);
+            Some(packed)
         })
     } else {
         matrix.repacked.existing().filter(|_| tokens <= kernels.several())
