@@ -12,36 +12,40 @@ use crate::value::Value;
 
 impl Kernel for GatedActivation {
     fn compute(&self, run: &Run<'_>, _: &mut [Sequence], out: &mut Value) {
-        let (gate, up) = (run.value(self.gate), run.value(self.up));
-        // The compiler vectorizes loops whose function is a constant.
-        match self.function {
-            GluFunction::Plain(ActivationFunction::Silu) => zip(
-                gate,
-                up,
-                out,
-                #[inline(always)]
-                |gate, up| activate(ActivationFunction::Silu, gate) * up,
-            ),
-            GluFunction::Plain(ActivationFunction::GeluTanh) => zip(
-                gate,
-                up,
-                out,
-                #[inline(always)]
-                |gate, up| activate(ActivationFunction::GeluTanh, gate) * up,
-            ),
-            GluFunction::Plain(ActivationFunction::Gelu) => zip(
-                gate,
-                up,
-                out,
-                #[inline(always)]
-                |gate, up| activate(ActivationFunction::Gelu, gate) * up,
-            ),
-            function => zip(gate, up, out, |gate, up| activate_gate(function, gate, up)),
-        }
+        activate_gates(self.function, run.value(self.gate), run.value(self.up), out);
     }
 
     fn overwrites(&self) -> bool {
         true
+    }
+}
+
+/// Writes the gated activations of all pairs of numbers.
+pub(super) fn activate_gates(function: GluFunction, gate: &Value, up: &Value, out: &mut Value) {
+    // The compiler vectorizes loops whose function is a constant.
+    match function {
+        GluFunction::Plain(ActivationFunction::Silu) => zip(
+            gate,
+            up,
+            out,
+            #[inline(always)]
+            |gate, up| activate(ActivationFunction::Silu, gate) * up,
+        ),
+        GluFunction::Plain(ActivationFunction::GeluTanh) => zip(
+            gate,
+            up,
+            out,
+            #[inline(always)]
+            |gate, up| activate(ActivationFunction::GeluTanh, gate) * up,
+        ),
+        GluFunction::Plain(ActivationFunction::Gelu) => zip(
+            gate,
+            up,
+            out,
+            #[inline(always)]
+            |gate, up| activate(ActivationFunction::Gelu, gate) * up,
+        ),
+        function => zip(gate, up, out, |gate, up| activate_gate(function, gate, up)),
     }
 }
 

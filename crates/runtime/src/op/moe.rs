@@ -1,13 +1,14 @@
 //! `moe`
 
 use gguf_graph::{ActivationFunction, Gating, Moe};
+use gguf_store::Advice;
 use rayon::prelude::*;
 
 use super::Kernel;
 use super::activation::activate;
 use super::elementwise::add_to_rows;
-use super::gated_activation::activate_gate;
-use super::parallel::{MIN_PARALLEL, each_row};
+use super::gated_activation::{activate_gate, activate_gates};
+use super::parallel::each_row;
 use super::softmax::softmax;
 use crate::matmul::{Input, QuantizedInput, matmul_id};
 use crate::portable::exp;
@@ -51,6 +52,16 @@ impl Kernel for Moe {
             true => NETWORKS_PER_THREAD * rayon::current_num_threads(),
             false => 1,
         };
+        if run.executor.read_ahead.exceeds_memory {
+            for (network, id) in networks.iter().flat_map(|(network, _)| {
+                let ids = self.gate.into_iter().chain([self.up, self.down]);
+                ids.map(|id| (*network, id))
+            }) {
+                let matrix = weights.matrix(id);
+                let rows = matrix.rows_per_matrix;
+                matrix.advise(network * rows, rows, Advice::WillNeed);
+            }
+        }
         // Networks with the same input share its quantized activations.
         let same = QuantizedInput::default();
         // Outputs of a token are added in the order of its experts, however many tokens there are.
@@ -112,11 +123,9 @@ fn run_network(
     match moe.gate {
         Some(gate) => {
             let gate = linear(input, gate, moe.gate_bias);
-            up.data
-                .par_iter_mut()
-                .with_min_len(MIN_PARALLEL)
-                .zip(&gate.data)
-                .for_each(|(up, gate)| *up = activate_gate(moe.function, *gate, *up));
+            let mut hidden = Value::zeros(up.rows, inner, Vec::new());
+            activate_gates(moe.function, &gate, &up, &mut hidden);
+            up = hidden;
         }
         None if up.width == 2 * inner => {
             let mut hidden = Value::zeros(up.rows, inner, Vec::new());

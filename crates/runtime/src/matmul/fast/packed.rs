@@ -1,5 +1,7 @@
 //! Weight repacking for a few tokens. [`PackedFormat`] describes the result.
 
+use std::marker::PhantomData;
+
 use gguf_quant::integers::{Block, ByteSimd, IntegerBlock, UnpackedBlock};
 use half::{bf16, f16};
 use pulp::NullaryFnOnce;
@@ -27,7 +29,7 @@ pub(super) fn pack<F: IntegerBlock>(
     weights: &[u8],
     row_bytes: usize,
 ) -> Option<Packed> {
-    let format = format::<F, _>(*simd, weights, row_bytes);
+    let format = format::<F>(simd, weights, row_bytes);
     pack_strips(simd, format, weights, row_bytes, &|tile, weights, first, blocks| {
         tile.unpack::<Unsigned<F, 0>>(simd, weights, row_bytes, first, blocks);
     })
@@ -61,14 +63,12 @@ fn pack_strips(
 }
 
 /// Returns the format for rows of a type, with as few bits as the levels in them need.
-fn format<F: IntegerBlock, L: ByteSimd + Sync>(
-    lookup: L,
-    weights: &[u8],
-    row_bytes: usize,
-) -> PackedFormat {
+fn format<F: IntegerBlock>(simd: V3F16c, weights: &[u8], row_bytes: usize) -> PackedFormat {
     let levels = match F::MAX_LEVEL {
         Some(top) => (0..=top).collect(),
-        None => levels(weights, row_bytes, &|row, found| find_levels::<F, L>(lookup, row, found)),
+        None => levels(weights, row_bytes, &|row, found| {
+            simd.vectorize(FindLevels { lookup: *simd, row, found, of: PhantomData::<fn() -> F> });
+        }),
     };
     let highest = levels.iter().max().copied().unwrap_or(0);
     let bits = match (levels.len(), highest) {
@@ -115,11 +115,24 @@ fn levels(weights: &[u8], row_bytes: usize, find: &(dyn Fn(&[u8], &mut Levels) +
 }
 
 /// Marks the levels that occur in a row of a signed type.
-fn find_levels<F: IntegerBlock, L: ByteSimd + Sync>(lookup: L, row: &[u8], found: &mut Levels) {
-    let mut unpacked = UnpackedBlock::EMPTY;
-    for block in F::Block::all(row) {
-        Unsigned::<F, 0>::unpack(lookup, block, &mut unpacked);
-        unpacked.levels[..F::LEN].iter().for_each(|level| found[usize::from(*level)] = true);
+struct FindLevels<'r, L, F> {
+    lookup: L,
+    row: &'r [u8],
+    found: &'r mut Levels,
+    of: PhantomData<F>,
+}
+
+impl<F: IntegerBlock, L: ByteSimd> NullaryFnOnce for FindLevels<'_, L, fn() -> F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { lookup, row, found, .. } = self;
+        let mut unpacked = UnpackedBlock::EMPTY;
+        for block in F::Block::all(row) {
+            Unsigned::<F, 0>::unpack(lookup, block, &mut unpacked);
+            unpacked.levels[..F::LEN].iter().for_each(|level| found[usize::from(*level)] = true);
+        }
     }
 }
 

@@ -75,10 +75,8 @@ impl Lanes for V3F16c {
     #[inline(always)]
     fn read_bf16(self, halves: &[[u8; 2]; ROWS]) -> [__m256; 2] {
         let halves: [__m128i; 2] = cast(*halves);
-        let [a, b] = halves.map(
-            #[inline(always)]
-            |halves| self.avx2._mm256_cvtepu16_epi32(halves),
-        );
+        let a = self.avx2._mm256_cvtepu16_epi32(halves[0]);
+        let b = self.avx2._mm256_cvtepu16_epi32(halves[1]);
         [cast(self.avx2._mm256_slli_epi32::<16>(a)), cast(self.avx2._mm256_slli_epi32::<16>(b))]
     }
 

@@ -66,6 +66,7 @@ pub(super) fn tiles<F: IntegerBlock>(
         let mut done = 0;
         if raised::<F>(amx) {
             done = part.by::<F, _, 8>(&Vectors::<true>, done, out);
+            done = part.by::<F, _, 4>(&Vectors::<true>, done, out);
             done = part.by::<F, _, 2>(&Vectors::<true>, done, out);
             part.by::<F, _, 1>(&Vectors::<true>, done, out);
             continue;
@@ -74,6 +75,7 @@ pub(super) fn tiles<F: IntegerBlock>(
             done = part.by::<F, _, SIDE>(tiles, done, out);
         }
         done = part.by::<F, _, 8>(&Vectors::<false>, done, out);
+        done = part.by::<F, _, 4>(&Vectors::<false>, done, out);
         done = part.by::<F, _, 2>(&Vectors::<false>, done, out);
         part.by::<F, _, 1>(&Vectors::<false>, done, out);
     }
@@ -263,11 +265,12 @@ impl Product<'_> {
                 }
                 Scaling::Pairs => {
                     for g in (0..256 / F::GROUP).step_by(2) {
-                        let two = [g, g + 1].map(
-                            #[inline(always)]
-                            |g| self.group::<F, G, T>(groups, g, [cast(start[g]); T], x),
-                        );
-                        self.add_two(g, two, &mut level_sums);
+                        // Not `map`, which is not always compiled for these instructions.
+                        let first = [cast(start[g]); T];
+                        let first = self.group::<F, G, T>(groups, g, first, x);
+                        let next = [cast(start[g + 1]); T];
+                        let next = self.group::<F, G, T>(groups, g + 1, next, x);
+                        self.add_two(g, [first, next], &mut level_sums);
                     }
                 }
                 Scaling::Groups => {
