@@ -9,7 +9,7 @@ With --sizes `gguf sensitivity` selects the types of the calibrated file for the
 calibrated, but quantized with a longer search and the same importance matrix.
 
 With --real DATA is a GGUF file of a trained model or a folder of them. Each is first made F16, which is then the original: a preset of
-its published types would restore it. The importance matrix is that of a good text, in turns code of Python's standard library and prose of
+its published types would restore it. The importance matrix is that of a good text, pieces of code of Python's standard library and of prose of
 its manual. Calibrations use as many tokens of the texts that --texts names: `good`, the same text; `bundled`, that of gguf-kit; `self`,
 which the model writes. Held out are code of other modules, the rest of the manual, other text that the model writes, and the
 files of --held-out; 24 chunks of 512 tokens of each. The first table has the mean KL divergence and the top-1 agreement of each file, and the
@@ -19,6 +19,7 @@ seconds of the first calibration; with --answers a second one is that of answers
 import argparse
 import json
 import pydoc_data.topics
+import random
 import sys
 import sysconfig
 import tempfile
@@ -34,27 +35,43 @@ PRESETS = """Q8_0 Q6_K Q5_K_M Q5_K_S Q5_1 Q5_0 Q4_K_M Q4_K_S Q4_1 Q4_0 IQ4_NL IQ
 IQ3_XXS Q2_K Q2_K_S IQ2_M IQ2_S IQ2_XS IQ2_XXS TQ2_0 TQ1_0 IQ1_M IQ1_S""".split()
 
 
-CODE = {
-    "calibration": "argparse.py asyncio/base_events.py csv.py typing.py inspect.py",
-    "code": "tarfile.py unittest/mock.py",
-}
+HELD_OUT_CODE = ["tarfile.py", "unittest/mock.py"]
+NO_CODE = {"site-packages", "test", "tests", "unittest", "idlelib", "encodings", "pydoc_data"}
 
 
 def python_texts(folder):
-    """Writes texts from Python's standard library and manual, and returns their paths by name."""
+    """Writes texts from Python's standard library and manual, and returns their paths by name.
+
+    The calibration text is a shuffled mixture of short pieces of all modules and of every other topic: a few whole modules calibrate
+    worse for other code.
+    """
     library = Path(sysconfig.get_path("stdlib"))
-    code = {name: "".join((library / file).read_text() for file in files.split()) for name, files in CODE.items()}
+    modules = sorted(path.relative_to(library) for path in library.rglob("*.py"))
+    modules = [path for path in modules if str(path) not in HELD_OUT_CODE and not NO_CODE & set(path.parts)]
     topics = [text for _, text in sorted(pydoc_data.topics.topics.items())]
-    prose = "".join(topics[::2])
-    pieces = [text[at : at + 2000] for at in range(0, 240_000, 2000) for text in (code["calibration"], prose)]
+    code, prose = pieces("".join((library / path).read_text() for path in modules)), pieces("".join(topics[::2]))
+    mixture = code[:: len(code) // len(prose)][: len(prose)] + prose
+    random.Random(1).shuffle(mixture)
     texts = {
-        "calibration": "".join(pieces),
-        "code": code["code"][:120_000],
+        "calibration": "".join(mixture),
+        "code": "".join((library / file).read_text() for file in HELD_OUT_CODE)[:120_000],
         "prose": "".join(topics[1::2])[:120_000],
     }
     for name, text in texts.items():
         (folder / f"{name}.txt").write_text(text)
     return {name: folder / f"{name}.txt" for name in texts}
+
+
+def pieces(text):
+    """Cuts a text into pieces of about a thousand characters, at ends of lines."""
+    found, size = [[]], 0
+    for line in text.splitlines(keepends=True):
+        found[-1].append(line)
+        size += len(line)
+        if size >= 1000:
+            found.append([])
+            size = 0
+    return ["".join(lines) for lines in found]
 
 
 def real_models(options):

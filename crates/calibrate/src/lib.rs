@@ -56,4 +56,4 @@ pub use tensor_encoder::{CalibratedTensor, Damping, Encoders};
 pub use variant::variant;
 
 /// Name of the method in written files; changes whenever the encoded weights change.
-pub const METHOD: &str = "moments-5";
+pub const METHOD: &str = "moments-6";

@@ -94,7 +94,7 @@ pub struct CalibrationText {
     pub source: TextSource,
     /// Chunk size in tokens. Chunks are independent.
     pub chunk: usize,
-    /// Maximum number of tokens, those of held-out chunks included.
+    /// Maximum number of tokens, those of held-out chunks included. Chunks of a longer text are taken at equal distances.
     pub tokens: usize,
 }
 
@@ -189,6 +189,15 @@ fn total_perplexity(
     Ok(all)
 }
 
+/// Returns `tokens` tokens, but at least one chunk, of a longer text in chunks of `chunk`, at equal distances over the whole
+/// text: its beginning alone is less varied.
+fn spread_chunks(ids: &[u32], chunk: usize, tokens: usize) -> Vec<u32> {
+    let chunk = chunk.min(ids.len());
+    let (all, wanted) = (ids.len() / chunk.max(1), (tokens / chunk.max(1)).max(1));
+    let starts = (0..wanted).map(|number| number * all / wanted * chunk);
+    starts.flat_map(|start| &ids[start..start + chunk]).copied().collect()
+}
+
 /// A model and the chunks of its calibration text.
 pub(super) struct TextCalibration {
     executor: Arc<Executor>,
@@ -246,7 +255,9 @@ impl TextCalibration {
         let mut ids = tokenizer.encode(&content, encode);
         let bytes_per_token = content.len() as f64 / ids.len().max(1) as f64;
         let is_cut = ids.len() > text.tokens;
-        ids.truncate(text.tokens.max(text.chunk));
+        if is_cut {
+            ids = spread_chunks(&ids, text.chunk, text.tokens);
+        }
         let cut = ChunkOptions { len: text.chunk, count: None, stride: None };
         let chunks = Chunks::new(ids, tokenizer.first_token(), cut)?;
         let held_out = chunks.count() / HELD_OUT_RATIO;
@@ -393,5 +404,20 @@ impl TextCalibration {
             notes.push(format!("the weights overfit the calibration text: {help}"));
         }
         Ok(notes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread_chunks;
+
+    /// Three of ten chunks, their distances rounded down; a text shorter than a chunk stays whole.
+    #[test]
+    fn chunks_of_a_long_text_are_taken_at_equal_distances() {
+        let ids: Vec<u32> = (0..45).collect();
+        assert_eq!(spread_chunks(&ids, 4, 15), [0, 1, 2, 3, 12, 13, 14, 15, 28, 29, 30, 31]);
+        assert_eq!(spread_chunks(&ids, 4, 44), ids[..44]);
+        assert_eq!(spread_chunks(&ids, 4, 1), ids[..4]);
+        assert_eq!(spread_chunks(&ids[..3], 4, 2), ids[..3]);
     }
 }

@@ -40,7 +40,7 @@ pub struct Args {
     /// Context size of the calibration text in tokens. Chunks are independent.
     #[arg(long, value_name = "N", default_value = "256", requires = "calibrate", value_parser = listing::parse_positive::<u32>)]
     calibrate_ctx: u32,
-    /// Maximum number of calibration tokens.
+    /// Maximum number of calibration tokens. Of a longer text, chunks are taken at equal distances.
     #[arg(long, value_name = "N", default_value = "100000", requires = "calibrate", value_parser = listing::parse_positive::<u32>)]
     calibrate_tokens: u32,
 }

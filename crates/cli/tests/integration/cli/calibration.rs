@@ -57,7 +57,7 @@ fn calibration_reduces_divergence_at_the_same_size() {
     assert!(ours < 0.9 * official, "{ours} of {official}");
     let written = gguf_store::Model::open(out.as_ref()).unwrap();
     let key = |name: &str| written.metadata().get(&format!("gguf_kit.calibration.{name}")).cloned();
-    assert_eq!(key("method"), Some("moments-5".to_owned().into()));
+    assert_eq!(key("method"), Some("moments-6".to_owned().into()));
     assert_eq!((key("tokens"), key("window")), (Some(896u32.into()), Some(64u32.into())));
     assert!(key("text_sha256").is_some() && key("version").is_some());
     succeeds(&["check", &out]);
