@@ -35,7 +35,7 @@ PROMPT = 4
 def words(folder, suppressed):
     """Returns the ids of a hundred different words."""
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-    ids = [token for text, token in sorted(vocabulary.items(), key=lambda entry: entry[1]) if text[0] == "Ġ" and text[1:].isalpha()]
+    ids = sorted(token for text, token in vocabulary.items() if text.startswith("Ġ") and text.isalpha() and text[1:].isascii())
     return [token for token in ids if token not in suppressed][200:300]
 
 
@@ -141,7 +141,7 @@ def main():
             for _ in range(options.rounds):
                 for name, command in programs.items():
                     start = time.perf_counter()
-                    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+                    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace", check=True)
                     seconds[name].append(time.perf_counter() - start)
                     said[name] = len(done.stdout.split())
             factors = {name: statistics.median(times) / duration for name, times in seconds.items()}

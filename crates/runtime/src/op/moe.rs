@@ -53,13 +53,12 @@ impl Kernel for Moe {
             false => 1,
         };
         if run.executor.read_ahead.exceeds_memory {
-            for (network, id) in networks.iter().flat_map(|(network, _)| {
-                let ids = self.gate.into_iter().chain([self.up, self.down]);
-                ids.map(|id| (*network, id))
-            }) {
-                let matrix = weights.matrix(id);
-                let rows = matrix.rows_per_matrix;
-                matrix.advise(network * rows, rows, Advice::WillNeed);
+            for (network, _) in &networks {
+                for id in self.gate.into_iter().chain([self.up, self.down]) {
+                    let matrix = weights.matrix(id);
+                    let rows = matrix.rows_per_matrix;
+                    matrix.advise(network * rows, rows, Advice::WillNeed);
+                }
             }
         }
         // Networks with the same input share its quantized activations.
