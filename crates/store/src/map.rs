@@ -36,34 +36,39 @@ impl FileMap {
     /// Tells the system what happens next to a range of the file. It may ignore that.
     #[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix systems take advice"))]
     pub fn advise(&self, range: Range<usize>, advice: Advice) {
-        let Range { start, end } = range;
-        if start >= end || end > self.bytes.len() {
-            return;
+        #[cfg(unix)]
+        if range.start < range.end && range.end <= self.bytes.len() {
+            match advice {
+                Advice::WillNeed => self.read_ahead(range),
+                Advice::DontNeed | Advice::Evict => self.free(range, advice),
+            }
         }
+    }
+
+    #[cfg(unix)]
+    fn read_ahead(&self, Range { start, end }: Range<usize>) {
         #[cfg(target_os = "linux")]
-        if advice == Advice::WillNeed
-            && [start, start.midpoint(end), end - 1]
-                .iter()
-                .all(|at| is_cached(&self.mapped.file, *at))
+        if [start, start.midpoint(end), end - 1].iter().all(|at| is_cached(&self.mapped.file, *at))
         {
             return;
         }
-        #[cfg(unix)]
-        if advice == Advice::WillNeed {
-            let _ = self.mapped.map.advise_range(memmap2::Advice::WillNeed, start, end - start);
-        } else {
-            // SAFETY: pages of a private map that nobody writes have the contents of the file: the next access reads
-            // them again. Whether the file may change is discussed in `map_with`.
-            let _ = unsafe {
-                let advice = memmap2::UncheckedAdvice::DontNeed;
-                self.mapped.map.unchecked_advise_range(advice, start, end - start)
-            };
-            #[cfg(target_os = "linux")]
-            if advice == Advice::Evict {
-                let len = std::num::NonZero::new((end - start) as u64);
-                let advice = rustix::fs::Advice::DontNeed;
-                let _ = rustix::fs::fadvise(&*self.mapped.file, start as u64, len, advice);
-            }
+        let _ = self.mapped.map.advise_range(memmap2::Advice::WillNeed, start, end - start);
+    }
+
+    #[cfg(unix)]
+    #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "only Linux evicts"))]
+    fn free(&self, Range { start, end }: Range<usize>, advice: Advice) {
+        // SAFETY: pages of a private map that nobody writes have the contents of the file: the next access reads
+        // them again. Whether the file may change is discussed in `map_with`.
+        let _ = unsafe {
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            self.mapped.map.unchecked_advise_range(advice, start, end - start)
+        };
+        #[cfg(target_os = "linux")]
+        if advice == Advice::Evict {
+            let len = std::num::NonZero::new((end - start) as u64);
+            let advice = rustix::fs::Advice::DontNeed;
+            let _ = rustix::fs::fadvise(&*self.mapped.file, start as u64, len, advice);
         }
     }
 }
