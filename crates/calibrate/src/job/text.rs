@@ -411,7 +411,7 @@ impl TextCalibration {
 mod tests {
     use super::spread_chunks;
 
-    /// Three of ten chunks, their distances rounded down; a text shorter than a chunk stays whole.
+    /// Three of eleven chunks, their distances rounded down; a text shorter than a chunk stays whole.
     #[test]
     fn chunks_of_a_long_text_are_taken_at_equal_distances() {
         let ids: Vec<u32> = (0..45).collect();
