@@ -170,6 +170,19 @@ def write_whisper_cpp(folder, path):
             out.write(data.astype(np.float16 if is_matrix else np.float32).tobytes())
 
 
+def quantized_models(options, checkpoint, work):
+    """Writes a checkpoint in 8 bits for gguf-kit, faster-whisper and, with --whisper-cpp, for that. Returns the paths."""
+    model, peer, halves, quantized = (work / name for name in ["q8_0.gguf", "int8", "f16.bin", "q8_0.bin"])
+    subprocess.run([options.gguf, "convert", "-q", checkpoint, "--outtype", "q8_0", "-o", model], check=True)
+    peer.mkdir()
+    convert(checkpoint, peer)
+    if options.whisper_cpp:
+        write_whisper_cpp(checkpoint, halves)
+        subprocess.run([options.whisper_cpp / "whisper-quantize", halves, quantized, "q8_0"], check=True, capture_output=True)
+        halves.unlink()
+    return model, peer, quantized
+
+
 def error_rate(text, reference):
     """Returns the Levenshtein distance of words, divided by the number of words read."""
     text = re.sub(r"\[[\d:. ]+-->[\d:. ]+\]", " ", text)  # Of whisper.cpp, whose windows follow its timestamps.
@@ -194,10 +207,7 @@ def main():
     parser.add_argument("--whisper-cpp", metavar="BIN_DIR", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        model, peer = Path(work, "q8_0.gguf"), Path(work, "int8")
-        subprocess.run([options.gguf, "convert", "-q", options.checkpoint, "--outtype", "q8_0", "-o", model], check=True)
-        peer.mkdir()
-        convert(options.checkpoint, peer)
+        model, peer, quantized = quantized_models(options, options.checkpoint, Path(work))
         ours = [options.gguf, "transcribe", "-q", model, options.recording, "--language", options.language, "-t", options.threads]
         theirs = [sys.executable, "-c", TRANSCRIBE, peer, options.recording, options.language, options.threads]
         programs = {"gguf": ours, "gguf, batches of 8": [*ours, "--batch-size", "8"]}
@@ -205,9 +215,6 @@ def main():
             programs[f"faster-whisper, beam {beams}"] = [*theirs, beams, "1"]
             programs[f"faster-whisper, beam {beams}, batches of 8"] = [*theirs, beams, "8"]
         if options.whisper_cpp:
-            halves, quantized = Path(work, "f16.bin"), Path(work, "q8_0.bin")
-            write_whisper_cpp(options.checkpoint, halves)
-            subprocess.run([options.whisper_cpp / "whisper-quantize", halves, quantized, "q8_0"], check=True, capture_output=True)
             common = [options.whisper_cpp / "whisper-cli", "-m", quantized, "-f", options.recording, "-l", options.language]
             common += ["-t", options.threads, "--no-prints"]
             programs["whisper.cpp, beam 1"] = [*common, "-bs", "1", "-bo", "1"]

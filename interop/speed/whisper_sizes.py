@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from interop.speed.transcription import TRANSCRIBE, convert, write_whisper_cpp
+from interop.speed.transcription import TRANSCRIBE, quantized_models
 
 # Width, layers and heads of encoder and decoder.
 SIZES = {"tiny": (384, 4, 6), "base": (512, 6, 8), "small": (768, 12, 12), "medium": (1024, 24, 16), "large": (1280, 32, 20)}
@@ -100,19 +100,12 @@ def make_checkpoint(example, folder, size):
 
 def commands(options, folder, work):
     """Converts the checkpoint for all programs, and returns their command lines."""
-    model, peer = work / "q8_0.gguf", work / "int8"
-    subprocess.run([options.gguf, "convert", "-q", folder, "--outtype", "q8_0", "-o", model], check=True)
-    peer.mkdir()
-    convert(folder, peer)
+    model, peer, quantized = quantized_models(options, folder, work)
     found = {
         "gguf": [options.gguf, "transcribe", "-q", model, options.recording, "--language", "en", "-t", options.threads, "--batch-size", "8"],
         "faster-whisper": [sys.executable, "-c", TRANSCRIBE, peer, options.recording, "en", options.threads, "1", "8"],
     }
     if options.whisper_cpp:
-        halves, quantized = work / "f16.bin", work / "q8_0.bin"
-        write_whisper_cpp(folder, halves)
-        subprocess.run([options.whisper_cpp / "whisper-quantize", halves, quantized, "q8_0"], check=True, capture_output=True)
-        halves.unlink()
         found["whisper.cpp"] = [options.whisper_cpp / "whisper-cli", "-m", quantized, "-f", options.recording, "-l", "en", "-t", options.threads]
         found["whisper.cpp"] += ["--no-prints", "--no-timestamps", "-mc", "0", "-bs", "1", "-bo", "1"]
     return found
