@@ -210,8 +210,10 @@ def main():
         model, peer, quantized = quantized_models(options, options.checkpoint, Path(work))
         ours = [options.gguf, "transcribe", "-q", model, options.recording, "--language", options.language, "-t", options.threads]
         theirs = [sys.executable, "-c", TRANSCRIBE, peer, options.recording, options.language, options.threads]
-        programs = {"gguf": ours, "gguf, batches of 8": [*ours, "--batch-size", "8"]}
+        programs = {}
         for beams in ["1", "5"]:
+            programs[f"gguf, beam {beams}"] = [*ours, "--beam-size", beams]
+            programs[f"gguf, beam {beams}, batches of 8"] = [*ours, "--beam-size", beams, "--batch-size", "8"]
             programs[f"faster-whisper, beam {beams}"] = [*theirs, beams, "1"]
             programs[f"faster-whisper, beam {beams}, batches of 8"] = [*theirs, beams, "8"]
         if options.whisper_cpp:
@@ -227,7 +229,7 @@ def main():
                 times[name].append(time.perf_counter() - start)
     median = {name: statistics.median(seconds) for name, seconds in times.items()}
     for name, seconds in median.items():
-        line = f"{name:40} {seconds:7.2f} s  {seconds / median['gguf']:5.2f} of gguf"
+        line = f"{name:40} {seconds:7.2f} s  {seconds / median['gguf, beam 5, batches of 8']:5.2f} of gguf in batches"
         if options.text:
             line += f"  word error rate {error_rate(texts[name], options.text.read_text()):.3f}"
         print(line)

@@ -31,6 +31,8 @@ SIZES = {"tiny": (384, 4, 6), "base": (512, 6, 8), "small": (768, 12, 12), "medi
 # Start of transcript, language, task, no timestamps.
 PROMPT = 4
 
+BATCH = ["--batch-size", "8", "--beam-size", "1"]
+
 
 def words(folder, suppressed):
     """Returns the ids of a hundred different words."""
@@ -102,7 +104,7 @@ def commands(options, folder, work):
     """Converts the checkpoint for all programs, and returns their command lines."""
     model, peer, quantized = quantized_models(options, folder, work)
     found = {
-        "gguf": [options.gguf, "transcribe", "-q", model, options.recording, "--language", "en", "-t", options.threads, "--batch-size", "8"],
+        "gguf": [options.gguf, "transcribe", "-q", model, options.recording, "--language", "en", "-t", options.threads, *BATCH],
         "faster-whisper": [sys.executable, "-c", TRANSCRIBE, peer, options.recording, "en", options.threads, "1", "8"],
     }
     if options.whisper_cpp:

@@ -97,12 +97,12 @@ impl Context {
         }
     }
 
-    /// Copies a sequence to others, so that a common prefix is computed once. Numbers without a sequence are ignored.
+    /// Copies a sequence to others, so that a common prefix is computed once. Copies share the output of the encoder. Numbers
+    /// without a sequence are ignored.
     pub fn copy(&mut self, from: usize, to: Range<usize>) {
-        let Some(sequence) = self.sequences.get(from).cloned() else { return };
-        for number in to.filter(|number| *number != from) {
-            if let Some(copy) = self.sequences.get_mut(number) {
-                copy.clone_from(&sequence);
+        for number in to {
+            if let Ok([sequence, copy]) = self.sequences.get_disjoint_mut([from, number]) {
+                copy.copy_from(sequence);
             }
         }
     }
@@ -462,7 +462,9 @@ impl Context {
         }
         let cache_type = self.options.cache_type;
         let size = encoder_size(executor.graph(), cache_type, |rows| inputs.rows(rows) as u64);
-        let size = size.saturating_mul(self.sequences.len() as u64);
+        let encoded = self.sequences.iter().enumerate();
+        let encoded = encoded.map(|(number, one)| one.encoded_size(&self.sequences[..number]));
+        let size = encoded.fold(size, u64::saturating_add);
         let what = || "the states of the encoder".to_owned();
         self.encoder_states.grow_to(size, what, "make its input shorter")?;
         let outputs: Vec<_> = program.0.outputs.iter().map(|output| output.value).collect();

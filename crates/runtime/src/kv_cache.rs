@@ -9,6 +9,7 @@ use pulp::bytemuck::cast_slice;
 use rayon::prelude::*;
 
 use crate::cache_type::CacheType;
+use crate::prefetch::prefetch;
 use crate::rotation::rotate;
 
 /// Contents of a cache.
@@ -108,6 +109,23 @@ impl KvCache {
             ty => Data::Blocks(ty.tensor_type(), vec![Vec::new(); heads]),
         };
         Self { layout, rows: 0, window, dropped: 0, capacity, data, origin: Vec::new() }
+    }
+
+    /// Returns an empty cache of the same layout.
+    pub fn emptied(&self) -> Self {
+        Self::new(self.layout, self.capacity, self.window)
+    }
+
+    /// Becomes a copy of a cache of the same layout, in the memory that it has.
+    pub fn copy_from(&mut self, other: &Self) {
+        (self.rows, self.dropped) = (other.rows, other.dropped);
+        match (&mut self.data, &other.data) {
+            (Data::F32(heads), Data::F32(other)) => heads.clone_from(other),
+            (Data::F16(heads), Data::F16(other)) => heads.clone_from(other),
+            (Data::Blocks(_, heads), Data::Blocks(_, other)) => heads.clone_from(other),
+            (data, other) => data.clone_from(other),
+        }
+        self.origin.clone_from(&other.origin);
     }
 
     /// Returns the allocated bytes, without the origin.
@@ -330,6 +348,21 @@ impl KvCache {
         heads[head].get(start..start + rows * self.layout.len)
     }
 
+    /// Prefetches rows of a head that are read next.
+    #[inline(always)]
+    pub fn prefetch(&self, head: usize, first: usize, count: usize) {
+        let rows = if self.layout.columns() { BLOCK } else { count };
+        let elements = |rows: usize| rows * self.layout.len;
+        let (start, end) = (elements(first - self.dropped), elements(first - self.dropped + rows));
+        match &self.data {
+            Data::F32(heads) => prefetch_all(heads[head].get(start..end)),
+            Data::F16(heads) => prefetch_all(heads[head].get(start..end)),
+            Data::Blocks(ty, heads) => {
+                prefetch_all(heads[head].get(row_bytes(*ty, start)..row_bytes(*ty, end)));
+            }
+        }
+    }
+
     /// Returns rows of a head as blocks of [`KvCache::tensor_type`], rotated, and as differences from the origin if there is
     /// one; none if it has no blocks.
     pub fn blocks(&self, head: usize, first: usize, count: usize) -> &[u8] {
@@ -369,6 +402,12 @@ impl KvCache {
 /// Returns the size in bytes of elements of whole blocks.
 fn row_bytes(ty: TensorType, elements: usize) -> usize {
     ty.block().map_or(0, |(len, bytes)| elements / len as usize * bytes as usize)
+}
+
+#[inline(always)]
+fn prefetch_all<T>(data: Option<&[T]>) {
+    let lines = data.unwrap_or_default().chunks(64 / size_of::<T>());
+    lines.for_each(|line| prefetch(line.as_ptr()));
 }
 
 /// Appends a row as blocks.

@@ -85,6 +85,8 @@ fn arrays(id: usize, state: &SequenceState) -> Vec<StateArray> {
             let data = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
             vec![array("tokens", TensorType::I32, 1, data)]
         }
+        // Computed again from the input of the encoder.
+        SequenceState::Encoder(_) => Vec::new(),
         SequenceState::Floats(floats) => {
             vec![array("numbers", TensorType::F32, 1, to_bytes(floats))]
         }
@@ -136,8 +138,8 @@ fn fill(
     for (id, (state, heads)) in states.enumerate() {
         match sequence.state_mut(StateId(id as u32)) {
             // Models with an encoder have none after a prompt alone.
-            SequenceState::Kv { is_encoder: true, .. } => {}
-            SequenceState::Kv { keys, values, block, .. } => {
+            SequenceState::Encoder(_) => {}
+            SequenceState::Kv { keys, values, block } => {
                 let (all, rows) = (saved / *block, tokens / *block);
                 let parts = [(keys, "keys"), (values, "values")];
                 let parts = parts.into_iter().take(if heads.are_attended { 2 } else { 1 });

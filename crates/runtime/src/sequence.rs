@@ -1,5 +1,7 @@
 //! States of a sequence of tokens.
 
+use std::sync::Arc;
+
 use gguf::Error;
 use gguf_graph::{Attention, Graph, KvStore, Mask, Op, RowDim, State, StateId, Wkv};
 
@@ -18,13 +20,20 @@ pub(crate) enum SequenceState {
         values: KvCache,
         /// Tokens per row: the cache has a row for the last token of each block.
         block: usize,
-        /// Whether the encoder wrote them.
-        is_encoder: bool,
     },
+    /// Keys and values of the output of the encoder. Copies of a sequence share them.
+    Encoder(Arc<EncoderKv>),
     /// Ids of the last tokens.
     Tokens(Vec<u32>),
     /// Last rows of a value, or a recurrent state.
     Floats(Vec<f32>),
+}
+
+/// Keys and values of the output of the encoder, which it writes once.
+#[derive(Clone)]
+pub(crate) struct EncoderKv {
+    pub keys: KvCache,
+    pub values: KvCache,
 }
 
 /// Length of a sequence, and copies of its states that are not KV caches: keys and values can be removed, but recurrent
@@ -39,6 +48,13 @@ pub struct Checkpoint {
 pub(crate) struct Sequence {
     pub len: usize,
     states: Vec<SequenceState>,
+}
+
+impl EncoderKv {
+    /// Returns empty keys and values of the same layout.
+    fn emptied(&self) -> Self {
+        Self { keys: self.keys.emptied(), values: self.values.emptied() }
+    }
 }
 
 impl Checkpoint {
@@ -62,12 +78,12 @@ impl Sequence {
                 let rows = most_rows(*heads, options, block);
                 let [keys, values] = layouts(*heads, state, cache_type)
                     .map(|layout| KvCache::new(layout, rows, heads.window));
-                Ok(SequenceState::Kv { keys, values, block, is_encoder: false })
+                Ok(SequenceState::Kv { keys, values, block })
             }
             State::EncoderKv { .. } => {
                 let [keys, values] = layouts(*heads, state, cache_type)
                     .map(|layout| KvCache::new(layout, usize::MAX, None));
-                Ok(SequenceState::Kv { keys, values, block: 1, is_encoder: true })
+                Ok(SequenceState::Encoder(Arc::new(EncoderKv { keys, values })))
             }
             State::TokenHistory { len } => {
                 // One more, because a token is appended before the oldest one is removed.
@@ -87,6 +103,23 @@ impl Sequence {
         Ok(sequence)
     }
 
+    /// Becomes a copy of another sequence of the same model, in the memory that it has.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.len = other.len;
+        for (state, other) in self.states.iter_mut().zip(&other.states) {
+            match (state, other) {
+                (
+                    SequenceState::Kv { keys, values, .. },
+                    SequenceState::Kv { keys: other_keys, values: other_values, .. },
+                ) => {
+                    keys.copy_from(other_keys);
+                    values.copy_from(other_values);
+                }
+                (state, other) => state.clone_from(other),
+            }
+        }
+    }
+
     /// Reserves memory for the keys and values of more tokens in a KV cache.
     ///
     /// # Errors
@@ -94,7 +127,7 @@ impl Sequence {
     pub fn reserve_tokens(&mut self, id: StateId, tokens: usize) -> Result<(), Error> {
         let (first, len) = (self.len, self.len + tokens);
         match self.state_mut(id) {
-            SequenceState::Kv { keys, values, block, is_encoder: false } => {
+            SequenceState::Kv { keys, values, block } => {
                 let (first, rows) = (first / *block, len / *block);
                 [keys, values].into_iter().try_for_each(|cache| reserve(cache, rows, first))
             }
@@ -108,7 +141,8 @@ impl Sequence {
     /// If the system does not have the memory.
     pub fn reserve_encoded(&mut self, id: StateId, rows: usize) -> Result<(), Error> {
         match self.state_mut(id) {
-            SequenceState::Kv { keys, values, is_encoder: true, .. } => {
+            SequenceState::Encoder(encoded) => {
+                let EncoderKv { keys, values } = Arc::make_mut(encoded);
                 [keys, values].into_iter().try_for_each(|cache| reserve(cache, rows, 0))
             }
             _ => Ok(()),
@@ -159,7 +193,7 @@ impl Sequence {
 
     /// Whether a state needs the output of the encoder and does not have it.
     pub fn lacks_encoder(&self) -> bool {
-        let is_empty = |state: &SequenceState| matches!(state, SequenceState::Kv { keys, is_encoder: true, .. } if keys.rows() == 0);
+        let is_empty = |state: &SequenceState| matches!(state, SequenceState::Encoder(encoded) if encoded.keys.rows() == 0);
         self.states.iter().any(is_empty)
     }
 
@@ -167,11 +201,37 @@ impl Sequence {
     pub fn is_before_run(&self, id: StateId) -> bool {
         match self.state(id) {
             SequenceState::Kv { keys, block, .. } => keys.rows() == self.len / block,
-            SequenceState::Tokens(_) | SequenceState::Floats(_) => false,
+            SequenceState::Encoder(_) | SequenceState::Tokens(_) | SequenceState::Floats(_) => {
+                false
+            }
         }
     }
 
-    /// Removes all tokens. Allocated memory stays.
+    /// Whether a state is the same output of the encoder as that of another sequence.
+    pub fn shares(&self, id: StateId, other: &Self) -> bool {
+        match (self.state(id), other.state(id)) {
+            (SequenceState::Encoder(a), SequenceState::Encoder(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// Returns the size in bytes of the outputs of the encoder that the sequence does not share with one of `others`.
+    pub fn encoded_size(&self, others: &[Self]) -> u64 {
+        let size = |(id, state): (usize, &SequenceState)| match state {
+            SequenceState::Encoder(encoded) => {
+                let id = StateId(id as u32);
+                let EncoderKv { keys, values } = &**encoded;
+                match others.iter().any(|other| self.shares(id, other)) {
+                    true => 0,
+                    false => keys.byte_len(keys.rows()) + values.byte_len(values.rows()),
+                }
+            }
+            _ => 0,
+        };
+        self.states.iter().enumerate().map(size).sum()
+    }
+
+    /// Removes all tokens, and the output of the encoder. Allocated memory stays, unless it is shared with a copy.
     pub fn clear(&mut self, graph: &Graph) {
         for state in &mut self.states {
             match state {
@@ -179,6 +239,13 @@ impl Sequence {
                     keys.truncate(0);
                     values.truncate(0);
                 }
+                SequenceState::Encoder(encoded) => match Arc::get_mut(encoded) {
+                    Some(EncoderKv { keys, values }) => {
+                        keys.truncate(0);
+                        values.truncate(0);
+                    }
+                    None => *encoded = Arc::new(encoded.emptied()),
+                },
                 SequenceState::Tokens(ids) => ids.clear(),
                 SequenceState::Floats(floats) => floats.fill(0.0),
             }
@@ -190,7 +257,7 @@ impl Sequence {
     /// Returns what [`Sequence::rewind`] needs to return to this length.
     pub fn checkpoint(&self) -> Checkpoint {
         let copy = |state: &SequenceState| match state {
-            SequenceState::Kv { .. } => None,
+            SequenceState::Kv { .. } | SequenceState::Encoder(_) => None,
             SequenceState::Tokens(_) | SequenceState::Floats(_) => Some(state.clone()),
         };
         Checkpoint { len: self.len, states: self.states.iter().map(copy).collect() }
@@ -213,14 +280,16 @@ impl Sequence {
     /// Removes the tokens from position `len` on. Returns false, and does nothing, if a state is not a KV cache, or does not
     /// have the rows of the window before that position.
     pub fn truncate(&mut self, len: usize) -> bool {
-        let is_cache = |state: &SequenceState| matches!(state, SequenceState::Kv { .. });
+        let is_cache = |state: &SequenceState| {
+            matches!(state, SequenceState::Kv { .. } | SequenceState::Encoder(_))
+        };
         self.states.iter().all(is_cache) && self.truncate_caches(len)
     }
 
     /// Removes the keys and values from position `len` on. Other states remain.
     fn truncate_caches(&mut self, len: usize) -> bool {
         let can_truncate = |state: &SequenceState| match state {
-            SequenceState::Kv { keys, values, block, is_encoder: false } => {
+            SequenceState::Kv { keys, values, block } => {
                 [keys, values].iter().all(|cache| cache.can_truncate(len / block))
             }
             _ => true,
@@ -229,7 +298,7 @@ impl Sequence {
             return false;
         }
         for state in &mut self.states {
-            if let SequenceState::Kv { keys, values, block, is_encoder: false } = state {
+            if let SequenceState::Kv { keys, values, block } = state {
                 keys.truncate(len / *block);
                 values.truncate(len / *block);
             }
@@ -418,7 +487,7 @@ mod tests {
                 let ids = [0, 2].map(StateId);
                 ids.iter().for_each(|id| sequence.reserve_tokens(*id, tokens).unwrap());
                 for state in &mut sequence.states {
-                    if let SequenceState::Kv { keys, values, block, .. } = state {
+                    if let SequenceState::Kv { keys, values, block } = state {
                         (0..tokens / *block).for_each(|_| keys.append(&[&[1.0; 96]]));
                         (0..tokens / *block).for_each(|_| values.append(&[&[1.0; 72]]));
                     }
@@ -427,6 +496,7 @@ mod tests {
                     SequenceState::Kv { keys, values, .. } => keys.allocated() + values.allocated(),
                     SequenceState::Tokens(ids) => 4 * ids.capacity() as u64,
                     SequenceState::Floats(floats) => 4 * floats.capacity() as u64,
+                    SequenceState::Encoder(_) => 0,
                 });
                 let computed: u64 = full_sizes(&graph, options).iter().sum();
                 assert_eq!(allocated.sum::<u64>(), computed, "{ty:?} {tokens}");

@@ -48,6 +48,15 @@ pub struct Args {
         alias = "batch_size"
     )]
     batch_size: u8,
+    /// Texts that beam search continues at a time; 1 is greedy, which is faster and gets more words wrong.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u8).range(1..=16),
+        alias = "beam_size"
+    )]
+    beam_size: u8,
     /// Disable temperature fallback.
     #[arg(long)]
     no_fallback: bool,
@@ -93,6 +102,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             translate: args.translate,
             timestamps: args.timestamps || format != Format::Text,
             batch_size: args.batch_size.into(),
+            beam_size: args.beam_size.into(),
             no_fallback: args.no_fallback,
             cache_type: args.run.cache_type(args.precision),
         };

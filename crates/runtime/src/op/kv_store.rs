@@ -1,10 +1,12 @@
 //! `kv_store`
 
+use std::sync::Arc;
+
 use gguf_graph::{KvStore, StateId};
 
 use super::Kernel;
 use crate::run::Run;
-use crate::sequence::{Sequence, SequenceState};
+use crate::sequence::{EncoderKv, Sequence, SequenceState};
 use crate::value::Value;
 
 impl Kernel for KvStore {
@@ -25,15 +27,21 @@ pub(super) fn append(
     (key, value): (&Value, Option<&Value>),
     rows: &[usize],
 ) {
-    if let SequenceState::Kv { keys, values, block, .. } = sequence.state_mut(state) {
-        // Frames have no positions, and their states no blocks.
-        let ends_block = |position: &usize| (position + 1).is_multiple_of(*block);
-        let rows = rows.iter().filter(|row| run.positions.get(**row).is_none_or(ends_block));
-        let rows: Vec<usize> = rows.copied().collect();
-        keys.append(&select(key, &rows));
-        if let Some(value) = value {
-            values.append(&select(value, &rows));
+    let (keys, values, block) = match sequence.state_mut(state) {
+        SequenceState::Kv { keys, values, block } => (keys, values, *block),
+        SequenceState::Encoder(encoded) => {
+            let EncoderKv { keys, values } = Arc::make_mut(encoded);
+            (keys, values, 1)
         }
+        SequenceState::Tokens(_) | SequenceState::Floats(_) => return,
+    };
+    // Frames have no positions, and their states no blocks.
+    let ends_block = |position: &usize| (position + 1).is_multiple_of(block);
+    let rows = rows.iter().filter(|row| run.positions.get(**row).is_none_or(ends_block));
+    let rows: Vec<usize> = rows.copied().collect();
+    keys.append(&select(key, &rows));
+    if let Some(value) = value {
+        values.append(&select(value, &rows));
     }
 }
 

@@ -99,6 +99,33 @@ fn check(name: &str, precision: Precision) {
     let mut context = context(&executor, 512);
     let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);
     assert!(steps.collect::<Vec<f32>>() == all.data, "{name} token by token");
+    check_copy(name, &executor, &all);
+}
+
+/// A copy continues as its original does: with the same output of the encoder, until the original gets another.
+fn check_copy(name: &str, executor: &Arc<Executor>, all: &Value) {
+    let mut context = context(executor, 512);
+    context.clear(1);
+    run(&mut context, of(0, &IDS[..3]));
+    // The first copy replaces an empty sequence, the second one a longer one.
+    for _ in 0..2 {
+        context.copy(0, 0..2);
+        let (ours, copied) = (of(0, &IDS[3..4]), of(1, &IDS[3..]));
+        let found = run(&mut context, [ours, copied].concat());
+        assert!(found.row(0) == all.row(3), "{name}: the original");
+        for row in 3..8 {
+            assert!(found.row(row - 2) == all.row(row), "{name}: row {row} of the copy");
+        }
+        if !context.truncate(0, context.len(0) - 1) {
+            return;
+        }
+    }
+    context.copy(0, 1..2);
+    context.clear(0);
+    assert!(
+        run(&mut context, of(1, &IDS[3..])).data == all.data[3 * all.width..],
+        "{name}: cleared"
+    );
 }
 
 #[test]

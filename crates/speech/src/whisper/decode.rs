@@ -1,6 +1,7 @@
 //! Decodes the tokens of windows at one temperature.
 
 use std::io::Write;
+use std::ops::Range;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -11,6 +12,7 @@ use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Tokenizer};
 use rayon::prelude::*;
 
+use super::beam_search::{Beam, BeamSearch};
 use super::rules::{LogitRules, log_sum_exp};
 
 /// The decoded tokens of a window and their quality measures.
@@ -27,14 +29,14 @@ pub(super) struct Decoded {
     pub compression_ratio: f64,
 }
 
-/// Parameters of one attempt at the window of a sequence.
+/// Parameters of one attempt at a window.
 pub(super) struct DecodeRequest<'a> {
     pub rules: &'a LogitRules<'a>,
-    /// Sequence of the window.
-    pub sequence: usize,
+    /// Sequences of the window, one for each beam. The first one has the output of the encoder.
+    pub sequences: Range<usize>,
     /// Tokens before the sampled ones.
     pub prompt: &'a [u32],
-    /// Sampling temperature; 0 is greedy.
+    /// Sampling temperature. At 0 the text is the most probable one that beam search finds.
     pub temperature: f32,
     /// Maximum number of sampled tokens.
     pub max_tokens: usize,
@@ -42,7 +44,16 @@ pub(super) struct DecodeRequest<'a> {
     pub seed: u64,
 }
 
-/// Decodes windows whose encoder outputs are in `context`, one for each request, with one run for a token of each.
+impl DecodeRequest<'_> {
+    /// Returns the logits of the tokens that may follow a text, and negative infinity for the others.
+    fn allowed(&self, beam: &Beam, logits: &[f32]) -> Vec<f32> {
+        let mut logits = logits.to_vec();
+        self.rules.apply(&beam.ids, &mut logits);
+        logits
+    }
+}
+
+/// Decodes windows whose encoder outputs are in `context`, one for each request, with one run for a token of each beam.
 pub(super) fn decode(
     context: &mut Context,
     tokenizer: &Tokenizer,
@@ -50,32 +61,37 @@ pub(super) fn decode(
     progress: &dyn Progress,
 ) -> Result<Vec<Decoded>, Error> {
     for request in requests {
-        context.truncate(request.sequence, 0);
+        context.truncate(request.sequences.start, 0);
     }
     let mut attempts: Vec<Attempt<'_>> = requests.iter().map(Attempt::new).collect();
     loop {
         let mut batch = Batch::default();
         for attempt in &mut attempts {
-            attempt.has_ended |= attempt.decoded.ids.len() >= attempt.request.max_tokens
-                || context.room(attempt.request.sequence) < attempt.next.len();
-            if !attempt.has_ended {
-                batch.tokens.extend(&attempt.next);
+            if !attempt.fits(context) {
+                attempt.next.clear();
             }
+            batch.tokens.extend(&attempt.next);
         }
         if batch.tokens.is_empty() {
             break;
         }
         let output = context.run_finite(&batch, OutputKind::Logits, progress)?;
-        let mut row = 0;
+        let mut rows = (0..output.rows).map(|row| output.row(row));
         let mut with_rows = Vec::new();
-        for attempt in attempts.iter_mut().filter(|attempt| !attempt.has_ended) {
-            let first = row;
-            row += attempt.next.iter().filter(|token| token.output).count();
-            with_rows.push((attempt, first, row.saturating_sub(1)));
+        for attempt in attempts.iter_mut().filter(|attempt| !attempt.next.is_empty()) {
+            let outputs = attempt.next.iter().filter(|token| token.output).count();
+            with_rows.push((attempt, rows.by_ref().take(outputs).collect::<Vec<_>>()));
         }
-        with_rows.into_par_iter().with_max_len(1).try_for_each(|(attempt, first, last)| {
-            attempt.read(output.row(first), output.row(last))
-        })?;
+        let copies = with_rows.into_par_iter().with_max_len(1);
+        let copies: Vec<Vec<(usize, usize)>> =
+            copies.map(|(attempt, rows)| attempt.read(&rows)).collect::<Result<_, _>>()?;
+        for (from, to) in copies.into_iter().flatten() {
+            context.copy(from, to..to + 1);
+        }
+    }
+    // The output of the encoder belongs to the first beam alone again.
+    for request in requests {
+        request.sequences.clone().skip(1).for_each(|sequence| context.clear(sequence));
     }
     Ok(attempts.into_iter().map(|attempt| attempt.finish(tokenizer)).collect())
 }
@@ -84,17 +100,17 @@ pub(super) fn decode(
 struct Attempt<'a> {
     request: &'a DecodeRequest<'a>,
     sampler: Sampler,
-    /// Tokens of the next run.
+    search: BeamSearch,
+    /// Tokens of the next run; none if the attempt has ended.
     next: Vec<Token>,
-    decoded: Decoded,
-    /// Sum of the log-probabilities of the sampled tokens.
-    sum: f64,
-    has_ended: bool,
+    /// Probability that the window has no speech.
+    no_speech_prob: f64,
 }
 
 impl<'a> Attempt<'a> {
     fn new(request: &'a DecodeRequest<'a>) -> Self {
-        let DecodeRequest { rules, sequence, prompt, temperature, seed, .. } = *request;
+        let DecodeRequest { rules, prompt, temperature, seed, .. } = *request;
+        let sequences = request.sequences.clone();
         // `min_p` drops the tokens that the rules forbid.
         let sampling = SamplingOptions {
             temperature,
@@ -108,52 +124,101 @@ impl<'a> Attempt<'a> {
         let last = prompt.len().saturating_sub(1);
         let token = |(at, &id): (usize, &u32)| Token {
             id,
-            sequence,
+            sequence: sequences.start,
             output: at == last || Some(at) == start,
         };
         Self {
             request,
             sampler: Sampler::new(sampling),
             next: prompt.iter().enumerate().map(token).collect(),
-            decoded: Decoded { temperature, ..Decoded::default() },
-            sum: 0.0,
-            has_ended: false,
+            search: BeamSearch::new(sequences, rules.vocabulary.end),
+            no_speech_prob: 0.0,
         }
     }
 
-    /// Samples the next token, given the logits after the last token, and in the first run those after the start of the
-    /// transcript.
-    fn read(&mut self, at_start: &[f32], last: &[f32]) -> Result<(), Error> {
-        let DecodeRequest { rules, sequence, .. } = *self.request;
-        let vocabulary = rules.vocabulary;
-        let decoded = &mut self.decoded;
-        if decoded.ids.is_empty() {
+    /// Whether the sequences have room for the next tokens, of which each has as many.
+    fn fits(&self, context: &Context) -> bool {
+        let tokens = self.next.len() / self.search.active().len().max(1);
+        self.search.active().iter().all(|beam| context.room(beam.sequence) >= tokens)
+    }
+
+    /// Continues the texts, given the logits after each, and before them in the first run those after the start of the
+    /// transcript. Returns the sequences to copy.
+    fn read(&mut self, rows: &[&[f32]]) -> Result<Vec<(usize, usize)>, Error> {
+        let vocabulary = self.request.rules.vocabulary;
+        let active = self.search.active();
+        let is_first = active.iter().all(|beam| beam.ids.is_empty());
+        if let (true, Some(at_start)) = (is_first, rows.first()) {
             let no_speech = vocabulary.no_speech.and_then(|id| at_start.get(id as usize));
-            decoded.no_speech_prob =
+            self.no_speech_prob =
                 no_speech.map_or(0.0, |logit| (f64::from(*logit) - log_sum_exp(at_start)).exp());
         }
-        let mut logits = last.to_vec();
-        rules.apply(&decoded.ids, &mut logits);
-        let sampled = self.sampler.sample(&logits);
-        let Some((id, logit)) = sampled.and_then(|id| Some((id, *logits.get(id as usize)?))) else {
-            return Err(Error::weights("output", "all logits are NaN"));
+        let last = rows.get(rows.len().saturating_sub(active.len())..).unwrap_or_default();
+        let beams: Vec<_> = active.iter().zip(last).collect();
+        let candidates: Vec<Vec<(u32, f64)>> = if self.request.temperature > 0.0 {
+            let sampler = &mut self.sampler;
+            let sampled = |(beam, logits): (&Beam, &&[f32])| {
+                let allowed = self.request.allowed(beam, logits);
+                let all = log_sum_exp(&allowed);
+                let logit = |id: u32| Some((id, f64::from(*allowed.get(id as usize)?) - all));
+                sampler.sample(&allowed).and_then(logit).into_iter().collect()
+            };
+            beams.into_iter().map(sampled).collect()
+        } else {
+            let count = self.search.width() + 1;
+            let most_probable = |(beam, logits): (&Beam, &&[f32])| {
+                let allowed = self.request.allowed(beam, logits);
+                let all = log_sum_exp(&allowed);
+                let most = largest(&allowed, count).into_iter();
+                most.map(|(id, logit)| (id, f64::from(logit) - all)).collect()
+            };
+            beams.into_par_iter().with_max_len(1).map(most_probable).collect()
         };
-        self.sum += f64::from(logit) - log_sum_exp(&logits);
-        self.has_ended = id == vocabulary.end;
-        if !self.has_ended {
-            decoded.ids.push(id);
-            self.next = vec![Token { id, sequence, output: true }];
+        if candidates.iter().all(Vec::is_empty) {
+            return Err(Error::weights("output", "all logits are NaN"));
         }
-        Ok(())
+        let copies = self.search.advance(&candidates);
+        let active = self.search.active();
+        let is_long = active.first().is_none_or(|beam| beam.ids.len() >= self.request.max_tokens);
+        self.next.clear();
+        if !is_long && !self.search.is_complete() {
+            let last = |beam: &Beam| Some((*beam.ids.last()?, beam.sequence));
+            let next = active.iter().filter_map(last);
+            self.next.extend(next.map(|(id, sequence)| Token { id, sequence, output: true }));
+        }
+        Ok(copies)
     }
 
     fn finish(self, tokenizer: &Tokenizer) -> Decoded {
-        let Self { mut decoded, sum, .. } = self;
-        decoded.avg_logprob = sum / (decoded.ids.len() + 1) as f64;
-        let text = text(tokenizer, &decoded.ids, self.request.rules.vocabulary.end);
-        decoded.compression_ratio = compression_ratio(text.trim());
-        decoded
+        let Self { request, search, no_speech_prob, .. } = self;
+        let (ids, sum) = search.best().map_or((Vec::new(), 0.0), |beam| (beam.ids, beam.sum));
+        let text = text(tokenizer, &ids, request.rules.vocabulary.end);
+        Decoded {
+            avg_logprob: sum / (ids.len() + 1) as f64,
+            ids,
+            temperature: request.temperature,
+            no_speech_prob,
+            compression_ratio: compression_ratio(text.trim()),
+        }
     }
+}
+
+/// Returns the ids of the largest logits with these, the largest first, and of equal ones the lowest id. Negative infinity
+/// does not count.
+fn largest(logits: &[f32], count: usize) -> Vec<(u32, f32)> {
+    let mut found: Vec<(u32, f32)> = Vec::new();
+    let mut least = f32::NEG_INFINITY;
+    for (id, &logit) in (0..).zip(logits) {
+        if logit > least {
+            let place = found.partition_point(|(_, other)| *other >= logit);
+            found.insert(place, (id, logit));
+            found.truncate(count);
+            if let (true, Some((_, last))) = (found.len() == count, found.last()) {
+                least = *last;
+            }
+        }
+    }
+    found
 }
 
 /// Returns the text of ids, without timestamps.
@@ -172,6 +237,14 @@ fn compression_ratio(text: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn largest_logits_are_in_order() {
+        let logits = [1.0, 3.0, f32::NEG_INFINITY, 2.0, 3.0, -1.0];
+        assert_eq!(largest(&logits, 3), [(1, 3.0), (4, 3.0), (3, 2.0)]);
+        assert_eq!(largest(&logits, 9).len(), 5);
+        assert_eq!(largest(&[f32::NAN, f32::NEG_INFINITY], 2), []);
+    }
 
     #[test]
     fn repetitive_text_has_a_high_compression_ratio() {

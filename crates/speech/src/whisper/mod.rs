@@ -2,6 +2,7 @@
 //!
 //! Windows, temperature fallback and thresholds follow Whisper's reference implementation (`transcribe.py`).
 
+mod beam_search;
 mod decode;
 mod fallback;
 mod rules;
@@ -42,7 +43,9 @@ pub struct TranscribeOptions {
     /// Number of parts of a recording that are decoded together, at least 1. With 1, each window continues the text of the
     /// one before. Otherwise a recording of more than one window is cut in pauses, and each part has a text of its own.
     pub batch_size: usize,
-    /// Disables temperature fallback: decodes greedily once.
+    /// Number of texts that beam search continues, at least 1, which is greedy. At temperatures above 0 there is one.
+    pub beam_size: usize,
+    /// Disables temperature fallback: decodes once, at temperature 0.
     pub no_fallback: bool,
     /// Element type of the KV cache.
     pub cache_type: CacheType,
@@ -55,6 +58,7 @@ impl Default for TranscribeOptions {
             translate: false,
             timestamps: false,
             batch_size: 1,
+            beam_size: 5,
             no_fallback: false,
             cache_type: CacheType::default(),
         }
@@ -209,7 +213,7 @@ impl Transcriber {
             Tokenizer::from_metadata(metadata, gguf_tokenizer::TokenizerOptions::default())?;
         let vocabulary = Vocabulary::read(&tokenizer)?;
         let context = ContextOptions {
-            sequences: options.batch_size.max(1),
+            sequences: options.batch_size.max(1).saturating_mul(options.beam_size.max(1)),
             tokens: max_tokens,
             cache_type: options.cache_type,
             ..Default::default()
@@ -325,10 +329,10 @@ impl Transcriber {
         let quiet = |_: u64| progress.advance(0);
         for together in parts.chunks(self.options.batch_size.max(1)) {
             let mut audible = Vec::new();
-            for (sequence, part) in together.iter().enumerate() {
+            for (window, part) in together.iter().enumerate() {
                 audible.push(match part.start {
                     0 => first_is_audible,
-                    _ => self.encode(spectrogram, sequence, part.clone(), &quiet)?,
+                    _ => self.encode(spectrogram, window, part.clone(), &quiet)?,
                 });
                 progress.step(bytes(part.len() / 2))?;
             }
@@ -409,12 +413,11 @@ impl Transcriber {
         Ok(tokens)
     }
 
-    /// Runs the encoder of a sequence on frames, and silence up to the length of a window. Returns whether they are
-    /// audible.
+    /// Runs the encoder on the frames of a window, and silence up to its length. Returns whether they are audible.
     fn encode(
         &mut self,
         spectrogram: &mut MelSpectrogram,
-        sequence: usize,
+        window: usize,
         frames: Range<usize>,
         progress: &dyn Progress,
     ) -> Result<bool, Error> {
@@ -422,7 +425,7 @@ impl Transcriber {
         let audible = spectrogram.is_audible(frames.len());
         data.resize(self.frames * self.bands, spectrogram.silence());
         let features = Value { rows: self.frames, width: self.bands, data };
-        self.context.encode(sequence, &features, progress)?;
+        self.context.encode(self.first_sequence(window), &features, progress)?;
         Ok(audible)
     }
 
@@ -491,8 +494,7 @@ impl Transcriber {
         prompt
     }
 
-    /// Decodes the encoded window of each sequence, which has a seed, at rising temperatures until its text passes the
-    /// thresholds.
+    /// Decodes encoded windows, each of which has a seed, at rising temperatures until their texts pass the thresholds.
     fn decode_with_fallback(
         &mut self,
         prompt: &[u32],
@@ -505,26 +507,34 @@ impl Transcriber {
         let rules = LogitRules { vocabulary: &self.vocabulary, timestamps, max_initial_timestamp };
         let max_tokens = self.max_tokens / 2;
         let mut attempts: Vec<Attempts> = seeds.iter().map(|_| Attempts::default()).collect();
-        let mut sequences: Vec<usize> = (0..seeds.len()).collect();
+        let mut windows: Vec<usize> = (0..seeds.len()).collect();
         for temperature in TEMPERATURES {
-            let request = |&sequence: &usize| {
-                let seed = seeds.get(sequence).copied().unwrap_or_default();
-                DecodeRequest { rules: &rules, sequence, prompt, temperature, max_tokens, seed }
+            let beams = if temperature > 0.0 { 1 } else { self.options.beam_size.max(1) };
+            let request = |&window: &usize| {
+                let seed = seeds.get(window).copied().unwrap_or_default();
+                let first = self.first_sequence(window);
+                let sequences = first..first + beams;
+                DecodeRequest { rules: &rules, sequences, prompt, temperature, max_tokens, seed }
             };
-            let requests: Vec<DecodeRequest<'_>> = sequences.iter().map(request).collect();
+            let requests: Vec<DecodeRequest<'_>> = windows.iter().map(request).collect();
             let decoded = decode(&mut self.context, &self.tokenizer, &requests, progress)?;
             let mut again = Vec::new();
-            for (sequence, decoded) in sequences.into_iter().zip(decoded) {
-                if attempts.get_mut(sequence).is_some_and(|attempts| attempts.add(decoded)) {
-                    again.push(sequence);
+            for (window, decoded) in windows.into_iter().zip(decoded) {
+                if attempts.get_mut(window).is_some_and(|attempts| attempts.add(decoded)) {
+                    again.push(window);
                 }
             }
-            sequences = again;
-            if sequences.is_empty() || self.options.no_fallback {
+            windows = again;
+            if windows.is_empty() || self.options.no_fallback {
                 break;
             }
         }
         Ok(attempts.into_iter().map(Attempts::choose).collect())
+    }
+
+    /// Returns the first of the sequences of a window, which has the output of the encoder.
+    fn first_sequence(&self, window: usize) -> usize {
+        window * self.options.beam_size.max(1)
     }
 
     fn segment(&self, span: TokenSpan, at: usize, decoded: &Decoded) -> Segment {

@@ -71,6 +71,28 @@ fn parts_are_decoded_together() {
 }
 
 #[test]
+fn beams_change_the_text_and_nothing_else() {
+    let dir = Dir::new();
+    let (model, long) = (whisper(&dir), sound(&dir, 20.0));
+    let result = |more: &[&str]| {
+        let words = ["transcribe", &model, &long, "--json", "--no-fallback", "--language", "en"];
+        json(&succeeds(&[&words, more].concat()))
+    };
+    let five = result(&["--batch-size", "2"]);
+    assert_eq!(result(&["--batch-size", "2", "--beam-size", "5"]), five, "the default");
+    assert_eq!(
+        result(&["--batch-size", "3", "-t", "1"]),
+        five,
+        "parts do not depend on each other"
+    );
+    let greedy = result(&["--batch-size", "2", "--beam-size", "1"]);
+    assert_ne!(greedy["text"], five["text"]);
+    let windows = [result(&[]), result(&["-t", "1"])];
+    assert_eq!(windows[0], windows[1]);
+    fails(&["transcribe", &model, &long, "--beam-size", "0"], 2, &["--beam-size"]);
+}
+
+#[test]
 fn timestamps_are_printed_on_request() {
     let dir = Dir::new();
     let (model, sound) = (whisper(&dir), sound(&dir, 7.5));

@@ -209,18 +209,15 @@ fn repacked<'m>(
     let is_whole = first.is_multiple_of(ROWS)
         && (outputs.is_multiple_of(ROWS) || first + outputs == matrix.rows)
         && (matrix.rows_per_matrix.is_multiple_of(ROWS) || matrix.rows == matrix.rows_per_matrix);
-    if !is_whole {
-        None
-    } else if tokens <= FEW {
-        let matrices = matrix.rows / matrix.rows_per_matrix.max(1);
-        matrix.repacked.get(matrix.bytes().len(), matrices, context.repack_budget, || {
-            let packed = kernels.pack(matrix.bytes(), matrix.row_bytes)?;
-            matrix.advise(0, matrix.rows, Advice::DontNeed);
-            Some(packed)
-        })
-    } else {
-        matrix.repacked.existing().filter(|_| tokens <= kernels.several())
+    if !is_whole || tokens > kernels.several() {
+        return None;
     }
+    let matrices = matrix.rows / matrix.rows_per_matrix.max(1);
+    matrix.repacked.get(matrix.bytes().len(), matrices, context.repack_budget, || {
+        let packed = kernels.pack(matrix.bytes(), matrix.row_bytes)?;
+        matrix.advise(0, matrix.rows, Advice::DontNeed);
+        Some(packed)
+    })
 }
 
 /// Multiplies repacked rows by some rows of activations.

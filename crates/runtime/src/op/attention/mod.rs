@@ -3,6 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 mod int8;
 
+use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
 use gguf::TensorType;
@@ -28,6 +29,9 @@ const QUERIES: usize = 112;
 
 /// Fewest and most tokens whose queries share the decoding of a block of keys.
 const TOKENS: RangeInclusive<usize> = 16..=64;
+
+/// Maximum number of queries for which the next block is prefetched: for more, products take longer than reading it.
+const PREFETCHING: usize = 16;
 
 /// Products of queries with a block of keys, and of weights with a block of values, in another number format.
 trait BlockProducts {
@@ -165,6 +169,10 @@ impl Kernel for Attention {
     fn compute(&self, run: &Run<'_>, sequences: &mut [Sequence], out: &mut Value) {
         append_all(self, run, sequences);
         let groups = run.groups_of(run.value(self.query));
+        let groups = match self.kv {
+            KvSource::Encoder { state } => Cow::Owned(by_encoder_output(&groups, sequences, state)),
+            KvSource::Batch { .. } | KvSource::Cached { .. } => groups,
+        };
         let keys: Vec<Vec<f32>> = match self.kv {
             KvSource::Batch { key, .. } => {
                 let (len, heads) = (self.key_len as usize, self.heads_kv as usize);
@@ -208,6 +216,24 @@ impl Kernel for Attention {
     }
 }
 
+/// Joins the rows of sequences that share an output of the encoder, so that they read it together.
+fn by_encoder_output(
+    groups: &[(usize, Vec<usize>)],
+    sequences: &[Sequence],
+    state: StateId,
+) -> Vec<(usize, Vec<usize>)> {
+    let mut joined: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (sequence, rows) in groups {
+        let shares =
+            |other: &&mut (usize, _)| sequences[other.0].shares(state, &sequences[*sequence]);
+        match joined.iter_mut().find(shares) {
+            Some((_, all)) => all.extend(rows),
+            None => joined.push((*sequence, rows.clone())),
+        }
+    }
+    joined
+}
+
 /// Appends keys and values of the batch to the KV caches.
 fn append_all(attention: &Attention, run: &Run<'_>, sequences: &mut [Sequence]) {
     let tokens = match attention.kv {
@@ -247,12 +273,13 @@ fn sources<'r>(
     keys: &'r [f32],
 ) -> Vec<Source<'r>> {
     let cached = |state: StateId, selection| match sequence.state(state) {
-        SequenceState::Kv { keys, values, block, .. } => Source {
-            keys: Keys::Cache(keys),
-            values: Values::Cache(values),
-            block: *block,
-            selection,
-        },
+        SequenceState::Kv { keys, values, block } => {
+            Source { keys: Keys::Cache(keys), values: Values::Cache(values), block: *block, selection }
+        }
+        SequenceState::Encoder(encoded) => {
+            let (keys, values) = (Keys::Cache(&encoded.keys), Values::Cache(&encoded.values));
+            Source { keys, values, block: 1, selection }
+        }
         _ => unreachable!("the graph was checked"),
     };
     let tokens = match attention.kv {
@@ -392,6 +419,13 @@ impl Task<'_> {
         let mut start = from - from % KEYS;
         while start < to {
             let count = KEYS.min(source.keys.count() - start);
+            if queries.len() <= PREFETCHING
+                && let (Keys::Cache(keys), Values::Cache(values)) = (source.keys, source.values)
+                && let next @ 1.. = KEYS.min(source.keys.count() - start - count)
+            {
+                keys.prefetch(self.head, start + KEYS, next);
+                values.prefetch(self.head, start + KEYS, next);
+            }
             let int8 = int8.as_mut().and_then(|(products, keys, values)| {
                 let blocks = [keys, values].map(|cache| cache.blocks(self.head, start, count));
                 products.read(blocks[0], blocks[1]).then_some(products)
