@@ -124,7 +124,7 @@ impl Executor {
     pub fn with_available_memory(self, bytes: u64) -> Self {
         let read_ahead = ReadAhead::plan(&self.graph, &self.weights, bytes);
         // Repacked weights cannot be evicted.
-        let for_repacking = if read_ahead.exceeds_memory { 0 } else { bytes / 2 };
+        let for_repacking = if read_ahead.exceeds_memory { 0 } else { RepackBudget::share(bytes) };
         Self { read_ahead: Arc::new(read_ahead), ..self.with_repacking(for_repacking) }
     }
 
@@ -142,8 +142,8 @@ impl Executor {
     /// Returns the executor with a limit in bytes for weight repacking: copies of matrices in the order in which token
     /// generation reads them. 0 disables it; the default is half of the memory available at creation. Repacked weights
     /// also take from the memory budget. Only
-    /// [`Precision::Fast`] repacks, on processors that gain from it, after several products of a matrix with one to
-    /// four tokens. Results are the same.
+    /// [`Precision::Fast`] repacks, on processors that gain from it, after several products of a matrix with few
+    /// tokens (24 with AVX2, 48 with AVX-512). Results are the same.
     pub fn with_repacking(self, limit: u64) -> Self {
         let repack_budget = Arc::new(RepackBudget::within(limit, self.memory.clone()));
         Self { repack_budget, ..self }

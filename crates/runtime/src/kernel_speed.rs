@@ -60,7 +60,7 @@ impl KernelShape {
         let matrices = matrices.collect::<Result<Vec<_>, Error>>()?;
         let available = system_memory::available().unwrap_or(u64::MAX);
         let memory = Arc::new(MemoryBudget::new(u64::MAX));
-        let budget = RepackBudget::within(available / 2, memory);
+        let budget = RepackBudget::within(RepackBudget::share(available), memory);
         let watch = Watch::new(&());
         let simd = InstructionSet::best().require()?;
         let precision = Precision::Fast;

@@ -34,6 +34,11 @@ impl RepackBudget {
         Self::within(limit, Arc::new(MemoryBudget::new(u64::MAX)))
     }
 
+    /// Returns the bytes of repacked weights for a machine with this number of available bytes: a half.
+    pub const fn share(available: u64) -> u64 {
+        available / 2
+    }
+
     /// Returns a budget of a number of bytes, which are part of the memory of a model.
     pub fn within(limit: u64, memory: Arc<MemoryBudget>) -> Self {
         let (left, used) = (AtomicU64::new(limit), AtomicU64::new(0));
