@@ -10,8 +10,8 @@ calibrated, but quantized with a longer search and the same importance matrix.
 
 With --real DATA is a GGUF file of a trained model or a folder of them. Each is first made F16, which is then the original: a preset of
 its published types would restore it. The importance matrix is that of a good text, pieces of code of Python's standard library and of prose of
-its manual. Calibrations use as many tokens of the texts that --texts names: `good`, the same text; `bundled`, that of gguf-kit; `self`,
-which the model writes. Held out are code of other modules, the rest of the manual, other text that the model writes, and the
+its manual. Calibrations use as many tokens of the texts that --texts names: `good`, the same text; `bundled`, that of gguf-kit; `both`,
+half of each; `self`, which the model writes. Held out are code of other modules, the rest of the manual, other text that the model writes, and the
 files of --held-out; 24 chunks of 512 tokens of each. The first table has the mean KL divergence and the top-1 agreement of each file, and the
 seconds of the first calibration; with --answers a second one is that of answers.py.
 """
@@ -88,13 +88,13 @@ def real_models(options):
         good = held_out.pop("calibration")
         held_out |= {name: Path(path) for name, path in (word.split("=", 1) for word in options.held_out)}
         files = {name: scratch / f"{name}.gguf" for name in ("original", *columns)}
-        sources = {"good": good, "bundled": "bundled", "self": scratch / "own.txt"}
+        sources = {"good": [good], "bundled": ["bundled"], "both": [good, "bundled"], "self": [scratch / "own.txt"]}
         matrix = scratch / "matrix.gguf"
         for model in models:
             original = files["original"]
             run(gguf, "quantize", "--force", "--allow-requantize", model, original, "F16")
             if "self" in texts:
-                run(gguf, "calibration-text", "--force", original, "-o", sources["self"], "--tokens", tokens)
+                run(gguf, "calibration-text", "--force", original, "-o", *sources["self"], "--tokens", tokens)
             held_out["own"] = scratch / "other.txt"
             run(gguf, "calibration-text", "--force", original, "-o", held_out["own"], "--tokens", 20_000, "--seed", 9)
             run(gguf, "imatrix", "--force", original, "-f", good, "-o", matrix, "-c", 256, "--chunks", tokens // 256)
@@ -103,8 +103,8 @@ def real_models(options):
                 seconds = []
                 for text in texts:
                     start = time.time()
-                    calibrate = ("--calibrate", sources[text], "--calibrate-tokens", tokens)
-                    run(gguf, "quantize", "--force", *calibrate, original, files[text], preset)
+                    calibrate = [word for source in sources[text] for word in ("--calibrate", source)]
+                    run(gguf, "quantize", "--force", *calibrate, "--calibrate-tokens", tokens, original, files[text], preset)
                     seconds.append(time.time() - start)
                 made = [files[name] for name in columns]
                 for name, text in held_out.items():

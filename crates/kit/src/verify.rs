@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use gguf_calibrate::{CalibratedTensor, Calibration, CalibrationText, Calibrator, KEY_PREFIX};
+use gguf_calibrate::{CalibratedTensor, Calibration, Calibrator, KEY_PREFIX, TextSource};
 use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use gguf_convert::{hf, provenance};
@@ -92,19 +92,23 @@ fn verify_calibrated(
 ) -> Result<HashMap<String, Outcome>, Error> {
     let recorded = |name: &str| model.metadata().get(&format!("{KEY_PREFIX}{name}"));
     let mut calibration = calibration.clone();
-    if let Calibration::Text(CalibrationText { source: text, chunk, tokens }) = &mut calibration {
+    if let Calibration::Text(text) = &mut calibration {
         let digest = text.digest()?;
         let expected = recorded("text_sha256").and_then(|value| value.as_str());
         if expected.is_some_and(|expected| expected != digest) {
-            let name = text.path().map_or("the bundled one".into(), Path::to_string_lossy);
-            let what = format!("the model is calibrated by another text than {name}");
-            let help = "give the calibration text of the model";
+            let name = |source: &TextSource| match source.path() {
+                Some(path) => path.to_string_lossy().into_owned(),
+                None => "the bundled one".to_owned(),
+            };
+            let names = text.sources.iter().map(name).collect::<Vec<_>>().join(" and ");
+            let what = format!("the model is calibrated by another text than {names}");
+            let help = "give the calibration text of the model; several in the same order";
             return Err(Error::request("calibration-other", what, help));
         }
         let number = |name: &str| recorded(name).and_then(|value| value.to_u64());
-        (*chunk, *tokens) = (
-            number("window").map_or(*chunk, |number| number as usize),
-            number("tokens_most").map_or(*tokens, |number| number as usize),
+        (text.chunk, text.tokens) = (
+            number("window").map_or(text.chunk, |number| number as usize),
+            number("tokens_most").map_or(text.tokens, |number| number as usize),
         );
     }
     let opened = open(source)?;

@@ -18,8 +18,8 @@ pub(super) fn collect(
     on_hessians: &mut OnHessians<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<(String, Value)>, Error> {
-    let TextSource::File(path) = &recording.source else {
-        let what = "a Whisper model cannot be calibrated by the bundled text";
+    let [TextSource::File(path)] = &recording.sources[..] else {
+        let what = "a Whisper model is calibrated by one recording";
         return Err(Error::request("calibration-impossible", what, "give a recording of speech"));
     };
     let bytes = std::fs::read(path).map_err(|fault| Error::environment("read", path, fault))?;

@@ -41,12 +41,12 @@ pub enum Calibration {
 pub const KEY_PREFIX: &str = "gguf_kit.calibration.";
 
 impl Calibration {
-    /// Returns the input file.
-    pub fn file(&self) -> Option<&Path> {
+    /// Returns the input files.
+    pub fn files(&self) -> Vec<&Path> {
         match self {
-            Self::Text(text) => text.source.path(),
-            Self::Data(file) => Some(file),
-            Self::Weights => None,
+            Self::Text(text) => text.sources.iter().filter_map(TextSource::path).collect(),
+            Self::Data(file) => vec![file],
+            Self::Weights => Vec::new(),
         }
     }
 
@@ -55,12 +55,14 @@ impl Calibration {
     /// # Errors
     /// `text-same` if both texts are equal; if the file cannot be read.
     pub fn require_other_text(&self, text: &str, name: &str) -> Result<(), Error> {
-        let calibration_text = match self {
-            Self::Text(text) => Some(text.source.digest()?),
-            Self::Data(file) => HessianFile::open(file)?.text_digest(),
-            Self::Weights => None,
+        let calibration_texts = match self {
+            Self::Text(text) => {
+                text.sources.iter().map(TextSource::digest).collect::<Result<_, _>>()?
+            }
+            Self::Data(file) => Vec::from_iter(HessianFile::open(file)?.text_digest()),
+            Self::Weights => Vec::new(),
         };
-        if calibration_text == Some(digest::sha256(text.as_bytes())) {
+        if calibration_texts.contains(&digest::sha256(text.as_bytes())) {
             let what = format!("{name} is the calibration text");
             return Err(Error::request("text-same", what, "evaluate on another text"));
         }
@@ -74,8 +76,8 @@ impl Calibration {
     pub fn describe(&self) -> Result<String, Error> {
         let method = crate::METHOD;
         match self {
-            Self::Text(CalibrationText { source, chunk, tokens }) => {
-                let digest = source.digest()?;
+            Self::Text(text @ CalibrationText { chunk, tokens, .. }) => {
+                let digest = text.digest()?;
                 Ok(format!("{method}, {digest}, {tokens} tokens in windows of {chunk}"))
             }
             Self::Data(file) => Ok(format!("{method}, {}", HessianFile::open(file)?.describe())),

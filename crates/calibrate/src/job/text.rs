@@ -90,8 +90,8 @@ impl TextSource {
 /// A calibration text.
 #[derive(Clone, Debug)]
 pub struct CalibrationText {
-    /// The text.
-    pub source: TextSource,
+    /// The texts, which have equal shares of the tokens: what one has too few of, the others get.
+    pub sources: Vec<TextSource>,
     /// Chunk size in tokens. Chunks are independent.
     pub chunk: usize,
     /// Maximum number of tokens, those of held-out chunks included. Chunks of a longer text are taken at equal distances.
@@ -100,8 +100,24 @@ pub struct CalibrationText {
 
 impl CalibrationText {
     /// Returns a calibration by chunks of 256 tokens, up to 100,000 tokens.
-    pub fn new(source: TextSource) -> Self {
-        Self { source, chunk: 256, tokens: 100_000 }
+    pub fn new(sources: Vec<TextSource>) -> Self {
+        Self { sources, chunk: 256, tokens: 100_000 }
+    }
+
+    /// Returns the digest of the text; of several the SHA-256 of their digests, in order.
+    ///
+    /// # Errors
+    /// As [`TextSource::digest`].
+    pub fn digest(&self) -> Result<String, Error> {
+        let digests = self.sources.iter().map(TextSource::digest);
+        Ok(digest_of_all(&digests.collect::<Result<Vec<_>, _>>()?))
+    }
+}
+
+fn digest_of_all(digests: &[String]) -> String {
+    match digests {
+        [one] => one.clone(),
+        several => digest::sha256(several.concat().as_bytes()),
     }
 }
 
@@ -198,6 +214,33 @@ fn spread_chunks(ids: &[u32], chunk: usize, tokens: usize) -> Vec<u32> {
     starts.flat_map(|start| &ids[start..start + chunk]).copied().collect()
 }
 
+/// Returns how many tokens of texts of these lengths are read: equal shares, and of longer texts what shorter ones leave.
+fn shares(lens: &[usize], tokens: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..lens.len()).collect();
+    order.sort_by_key(|number| lens[*number]);
+    let (mut left, mut shares) = (tokens, vec![0; lens.len()]);
+    for (place, number) in order.into_iter().enumerate() {
+        shares[number] = lens[number].min(left / (lens.len() - place));
+        left -= shares[number];
+    }
+    shares
+}
+
+/// Returns the chunks of several texts in turns, so that each has its share of every part of the result, the held-out chunks
+/// included. Tokens after the last whole chunk of a text come last.
+fn in_turns(texts: &[Vec<u32>], chunk: usize) -> Vec<u32> {
+    let chunk = chunk.max(1);
+    let mut chunks: Vec<(f64, &[u32])> = Vec::new();
+    for text in texts {
+        let count = (text.len() / chunk) as f64;
+        let places = (0..).map(|number| (f64::from(number) + 0.5) / count);
+        chunks.extend(places.zip(text.chunks_exact(chunk)));
+    }
+    chunks.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let rests = texts.iter().map(|text| text.chunks_exact(chunk).remainder());
+    chunks.iter().map(|(_, ids)| *ids).chain(rests).collect::<Vec<_>>().concat()
+}
+
 /// A model and the chunks of its calibration text.
 pub(super) struct TextCalibration {
     executor: Arc<Executor>,
@@ -248,16 +291,27 @@ impl TextCalibration {
             };
             return Err(Error::request("calibration-impossible", what, help));
         }
-        let PreparedText { text: content, notes } =
-            text.source.read(&executor, metadata, tokenizer, progress)?;
-        let parse_special = matches!(text.source, TextSource::Bundled(_));
-        let encode = EncodeOptions { add_special: true, parse_special };
-        let mut ids = tokenizer.encode(&content, encode);
-        let bytes_per_token = content.len() as f64 / ids.len().max(1) as f64;
-        let is_cut = ids.len() > text.tokens;
-        if is_cut {
-            ids = spread_chunks(&ids, text.chunk, text.tokens);
+        let (mut notes, mut digests, mut parts, mut bytes) =
+            (Vec::new(), Vec::new(), Vec::new(), 0);
+        for source in &text.sources {
+            let read = source.read(&executor, metadata, tokenizer, progress)?;
+            notes.extend(read.notes);
+            digests.push(source.digest_of(&read.text));
+            let parse_special = matches!(source, TextSource::Bundled(_));
+            let encode = EncodeOptions { add_special: true, parse_special };
+            parts.push(tokenizer.encode(&read.text, encode));
+            bytes += read.text.len();
         }
+        let lens: Vec<usize> = parts.iter().map(Vec::len).collect();
+        let bytes_per_token = bytes as f64 / lens.iter().sum::<usize>().max(1) as f64;
+        let shares = shares(&lens, text.tokens);
+        let is_cut = shares != lens;
+        for (ids, share) in parts.iter_mut().zip(shares) {
+            if share < ids.len() {
+                *ids = spread_chunks(ids, text.chunk, share);
+            }
+        }
+        let ids = in_turns(&parts, text.chunk);
         let cut = ChunkOptions { len: text.chunk, count: None, stride: None };
         let chunks = Chunks::new(ids, tokenizer.first_token(), cut)?;
         let held_out = chunks.count() / HELD_OUT_RATIO;
@@ -267,7 +321,7 @@ impl TextCalibration {
         let key = |name: &str| format!("{KEY_PREFIX}{name}");
         let keys = vec![
             (key("method"), Value::from(METHOD)),
-            (key("text_sha256"), Value::from(text.source.digest_of(&content))),
+            (key("text_sha256"), Value::from(digest_of_all(&digests))),
             (key("tokens"), Value::U32((calibrated * text.chunk) as u32)),
             (key("tokens_most"), Value::U32(text.tokens as u32)),
             (key("window"), Value::U32(text.chunk as u32)),
@@ -409,7 +463,26 @@ impl TextCalibration {
 
 #[cfg(test)]
 mod tests {
-    use super::spread_chunks;
+    use super::{in_turns, shares, spread_chunks};
+
+    #[test]
+    fn texts_share_the_tokens() {
+        assert_eq!(shares(&[50], 30), [30]);
+        assert_eq!(shares(&[50, 90], 30), [15, 15]);
+        assert_eq!(shares(&[50, 10], 30), [20, 10]);
+        assert_eq!(shares(&[7, 90, 3], 30), [7, 20, 3]);
+        assert_eq!(shares(&[7, 9], 30), [7, 9]);
+    }
+
+    #[test]
+    fn chunks_of_several_texts_come_in_turns() {
+        let long: Vec<u32> = (0..9).collect();
+        assert_eq!(in_turns(std::slice::from_ref(&long), 2), long);
+        // Four chunks at 1/8, 3/8, 5/8, 7/8, and two at 1/4 and 3/4.
+        let short = vec![20, 21, 22, 23, 24];
+        assert_eq!(in_turns(&[long, short], 2), [0, 1, 20, 21, 2, 3, 4, 5, 22, 23, 6, 7, 8, 24]);
+        assert_eq!(in_turns(&[vec![1], vec![2, 3]], 2), [2, 3, 1]);
+    }
 
     /// Three of eleven chunks, their distances rounded down; a text shorter than a chunk stays whole.
     #[test]

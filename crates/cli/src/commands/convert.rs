@@ -157,7 +157,7 @@ fn convert(
     hub.prepare(files.iter().map(|(_, path)| path.as_path()), &args.force)?;
     drop(files);
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
-    let overwrite = args.force.protecting(inputs.chain(args.calibration.input()));
+    let overwrite = args.force.protecting(inputs.chain(args.calibration.inputs()));
     let started = Instant::now();
     match plan.write(&overwrite, &commands::note_restart, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),

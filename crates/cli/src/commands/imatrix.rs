@@ -221,7 +221,7 @@ fn write_hessians(args: &Args) -> Result<(), Failure> {
     let (Some(model), Some(text), Some(path)) = (&args.model, &args.file, args.output()) else {
         return Ok(());
     };
-    let mut reading = CalibrationText::new(TextSource::File(text.clone()));
+    let mut reading = CalibrationText::new(vec![TextSource::File(text.clone())]);
     if let Some(tokens) = args.ctx_size {
         reading.chunk = tokens.get() as usize;
     }

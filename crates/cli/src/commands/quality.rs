@@ -131,7 +131,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .map(Path::new)
             .chain(args.eval.inputs())
             .chain(args.imatrix.as_deref())
-            .chain(args.calibration.input())
+            .chain(args.calibration.inputs())
     };
     let own = Overwrite::new(Existing::Replace).protecting(inputs());
     let mut overwrite = args.force.protecting(inputs());

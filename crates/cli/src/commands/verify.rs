@@ -42,10 +42,10 @@ pub struct Args {
     #[command(flatten)]
     importance: imatrix::Args,
     /// Calibration text, for a model quantized with --calibrate; `bundled`, or no value at the end of the line: the text
-    /// of gguf-kit.
+    /// of gguf-kit. Several in the order of `gguf quantize`.
     #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = BUNDLED,
         value_parser = parse_text)]
-    calibrate: Option<PathBuf>,
+    calibrate: Vec<PathBuf>,
     /// Saved Hessians, for a model quantized with --calibration-data.
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
     calibration_data: Option<PathBuf>,
@@ -74,8 +74,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let is_chosen =
         |name: &str| args.tensor.is_empty() || args.tensor.iter().any(|re| re.is_match(name));
     let progress = Progress::new();
-    let text = args.calibrate.as_deref().map(text_source).transpose()?;
-    let text = text.map(|text| Calibration::Text(CalibrationText::new(text)));
+    let texts = args.calibrate.iter().map(|text| text_source(text));
+    let texts = texts.collect::<Result<Vec<_>, _>>()?;
+    let text = (!texts.is_empty()).then(|| Calibration::Text(CalibrationText::new(texts)));
     let data = args.calibration_data.clone().map(Calibration::Data);
     let calibration = text.or(data).or(args.effort.then_some(Calibration::Weights));
     let calibration = calibration.as_ref();

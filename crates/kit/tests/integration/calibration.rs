@@ -42,7 +42,8 @@ fn write(
 ) -> Result<usize, Error> {
     let named =
         QuantizeOutput { goal: Goal::Target("Q4_0".parse().unwrap()), path: out.to_owned() };
-    let reading = CalibrationText { source: TextSource::File(TEXT.into()), chunk: 32, tokens: 256 };
+    let reading =
+        CalibrationText { sources: vec![TextSource::File(TEXT.into())], chunk: 32, tokens: 256 };
     let options = QuantizeRequest {
         outputs: vec![named],
         resume,

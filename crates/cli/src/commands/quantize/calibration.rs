@@ -25,10 +25,11 @@ pub const FLAGS: &[&str] =
 pub struct Args {
     /// Calibrated quantization on this text (GPTQ: rounding errors are compensated within each matrix). Same
     /// size, lower KL divergence, and much slower. `bundled`, or no value at the end of the line: the text of gguf-kit.
-    /// `self`: a text that the model writes (`gguf calibration-text`).
+    /// `self`: a text that the model writes (`gguf calibration-text`). May be repeated: several texts have equal shares of
+    /// the tokens.
     #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = BUNDLED,
         value_parser = parse_text)]
-    calibrate: Option<PathBuf>,
+    calibrate: Vec<PathBuf>,
     /// Calibrated quantization with saved Hessians (`gguf imatrix --hessian`), for several outputs or machines.
     /// Each matrix is fitted independently.
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
@@ -46,22 +47,30 @@ pub struct Args {
 }
 
 impl Args {
-    /// Input file.
-    pub fn input(&self) -> Option<&Path> {
-        let is_file = |text: &&Path| text.as_os_str() != SELF && text.as_os_str() != BUNDLED;
-        self.calibrate.as_deref().filter(is_file).or(self.calibration_data.as_deref())
+    /// Input files.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let is_file = |text: &&PathBuf| text.as_os_str() != SELF && text.as_os_str() != BUNDLED;
+        self.calibrate.iter().filter(is_file).chain(&self.calibration_data).map(PathBuf::as_path)
     }
 
     /// Returns the number of tokens that the model writes for its own calibration, if this is requested.
     pub fn self_tokens(&self) -> Option<usize> {
-        let text = self.calibrate.as_ref()?;
-        (text.as_os_str() == SELF).then_some(self.calibrate_tokens as usize)
+        let is_self = |text: &PathBuf| text.as_os_str() == SELF;
+        self.calibrate.iter().any(is_self).then_some(self.calibrate_tokens as usize)
     }
 
-    /// Returns the calibration by a text.
-    pub fn by_text(&self, source: TextSource) -> Calibration {
+    /// Returns the calibration by the texts, given that of the model itself.
+    ///
+    /// # Errors
+    /// As [`text_source`].
+    pub fn by_texts(&self, own: &Path) -> Result<Calibration, Failure> {
         let (chunk, tokens) = (self.calibrate_ctx as usize, self.calibrate_tokens as usize);
-        Calibration::Text(CalibrationText { source, chunk, tokens })
+        let source = |text: &PathBuf| match text.as_os_str() == SELF {
+            true => Ok(TextSource::File(own.to_owned())),
+            false => text_source(text),
+        };
+        let sources = self.calibrate.iter().map(source).collect::<Result<_, _>>()?;
+        Ok(Calibration::Text(CalibrationText { sources, chunk, tokens }))
     }
 
     /// Returns the calibration, if requested.
@@ -76,10 +85,10 @@ impl Args {
                     .into(),
             ));
         }
-        Ok(match (&self.calibration_data, &self.calibrate) {
+        Ok(match (&self.calibration_data, &self.calibrate[..]) {
             (Some(file), _) => Some(Calibration::Data(file.clone())),
-            (None, Some(text)) => Some(self.by_text(text_source(text)?)),
-            (None, None) => self.effort.then_some(Calibration::Weights),
+            (None, []) => self.effort.then_some(Calibration::Weights),
+            (None, _) => Some(self.by_texts(Path::new(SELF))?),
         })
     }
 }

@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use arguments::{Positionals, RequestedOutput};
-use gguf_kit::quantize::{
-    Calibration, Goal, Part, Plan, QuantizeOutput, QuantizeRequest, Split, TextSource,
-};
+use gguf_kit::quantize::{Calibration, Goal, Part, Plan, QuantizeOutput, QuantizeRequest, Split};
 use gguf_kit::{Opened, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
@@ -144,7 +142,7 @@ impl Args {
 
     /// Returns the input files other than the model.
     fn inputs(&self) -> impl Iterator<Item = &Path> {
-        self.types.inputs().chain(self.sensitivity.as_deref()).chain(self.calibration.input())
+        self.types.inputs().chain(self.sensitivity.as_deref()).chain(self.calibration.inputs())
     }
 
     fn options(&self, words: &Positionals, opened: &Opened) -> Result<QuantizeRequest, Failure> {
@@ -198,7 +196,7 @@ impl Args {
         }
         let text =
             calibration_text::beside(&output.path, opened, &words.input, tokens, &self.force)?;
-        Ok(Some(self.calibration.by_text(TextSource::File(text))))
+        self.calibration.by_texts(&text).map(Some)
     }
 }
 

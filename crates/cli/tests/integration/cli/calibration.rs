@@ -313,6 +313,39 @@ fn calibrated_files_can_be_verified() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// The tokens are divided among the texts, whose order belongs to the file.
+#[test]
+fn several_texts_calibrate_together() {
+    let dir = Dir::new();
+    let (model, out, [text, other]) = (dir.f16(), dir.path("out.gguf"), texts(&dir));
+    let both = ["--calibrate", &text, "--calibrate", &other];
+    let words = [&["quantize", &model, &out, "IQ4_XS"], &both[..], &SHORT_CALIBRATION].concat();
+    succeeds(&words);
+    let key = |path: &str, name: &str| {
+        let written = gguf_store::Model::open(path.as_ref()).unwrap();
+        written.metadata().get(&format!("gguf_kit.calibration.{name}")).cloned().unwrap()
+    };
+    assert_eq!(key(&out, "tokens"), 896u32.into(), "an eighth is held out");
+    let verify = ["verify", &out, "--source", &model];
+    let report = succeeds(&[&verify[..], &both].concat());
+    assert!(report.contains("tensors match the source"), "{report}");
+    let message = ["first.txt", "by another text"];
+    fails(&[&verify[..], &["--calibrate", &text]].concat(), 2, &message);
+    let swapped = ["--calibrate", &other, "--calibrate", &text];
+    fails(&[&verify[..], &swapped].concat(), 2, &["second.txt and ", "in the same order"]);
+    // The text of gguf-kit beside another one.
+    let bundled = dir.path("bundled.gguf");
+    let texts = ["--calibrate", &text, "--calibrate", "bundled"];
+    let words = [&["quantize", &model, &bundled, "IQ4_XS"], &texts[..], &SHORT_CALIBRATION];
+    succeeds(&words.concat());
+    assert!(key(&bundled, "text_sha256") != key(&out, "text_sha256"));
+    let new = dir.path("new.gguf");
+    let words = ["quantize", &model, &new, "IQ4_XS", "--calibrate", &text];
+    fails(&[&words[..], &["--calibrate", "none.txt"]].concat(), 3, &["none.txt"]);
+    let words = ["quantize", &model, &other, "IQ4_XS", "--force"];
+    fails(&[&words[..], &both].concat(), 2, &["second.txt"]);
+}
+
 /// Converting a checkpoint equals quantizing its GGUF.
 #[test]
 fn conversion_can_calibrate() {
