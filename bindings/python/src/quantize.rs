@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use gguf_kit::quantize::{self as quantization, Goal, QuantizeOutput, Split};
+use gguf_kit::quantize::{self as quantization, Calibration, Goal, QuantizeOutput, Split};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -56,12 +56,8 @@ pub fn quantize(
             options.quantization.recipe.has_imatrix = true;
             inputs.push(choice.file);
         }
-        inputs.extend(
-            options
-                .calibration
-                .iter()
-                .filter_map(|calibration| Some(calibration.file()?.to_owned())),
-        );
+        let files = options.calibration.iter().flat_map(Calibration::files);
+        inputs.extend(files.map(PathBuf::from));
         let overwrite = overwrite(force).protecting(inputs);
         options.check_outputs(&overwrite)?;
         let mut plan = quantization::Plan::new(&opened, &location, &options, progress)?;

@@ -33,7 +33,7 @@ pub struct Recipe {
     recipe: Option<String>,
     imatrix: Option<PathBuf>,
     allow_requantize: bool,
-    calibrate: Option<PathBuf>,
+    calibrate: Vec<PathBuf>,
     calibrate_ctx: NonZeroUsize,
     calibrate_tokens: NonZeroUsize,
     calibration_data: Option<PathBuf>,
@@ -66,20 +66,21 @@ impl Recipe {
 
     /// Returns the source of calibration data.
     pub fn calibration(&self, py: Python<'_>) -> PyResult<Option<Calibration>> {
-        match (&self.calibrate, &self.calibration_data) {
-            (Some(_), Some(_)) => {
+        match (&self.calibrate[..], &self.calibration_data) {
+            ([], Some(file)) => Ok(Some(Calibration::Data(file.clone()))),
+            ([], None) => Ok(self.effort.then_some(Calibration::Weights)),
+            (_, Some(_)) => {
                 Err(request("request-invalid", "expected either calibrate or calibration_data"))
             }
-            (Some(text), None) => {
+            (texts, None) => {
                 let (chunk, tokens) = (self.calibrate_ctx.get(), self.calibrate_tokens.get());
-                let source = match text.as_os_str() == "bundled" {
-                    true => TextSource::Bundled(renderer(py)?),
-                    false => TextSource::File(text.clone()),
+                let source = |text: &PathBuf| match text.as_os_str() == "bundled" {
+                    true => renderer(py).map(TextSource::Bundled),
+                    false => Ok(TextSource::File(text.clone())),
                 };
-                Ok(Some(Calibration::Text(CalibrationText { source, chunk, tokens })))
+                let sources = texts.iter().map(source).collect::<PyResult<_>>()?;
+                Ok(Some(Calibration::Text(CalibrationText { sources, chunk, tokens })))
             }
-            (None, Some(file)) => Ok(Some(Calibration::Data(file.clone()))),
-            (None, None) => Ok(self.effort.then_some(Calibration::Weights)),
         }
     }
 

@@ -5,6 +5,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import gguf_kit
 import numpy as np
@@ -80,6 +81,22 @@ def test_quantize_equals_the_command(folder):
     recipe = gguf_kit.Recipe(tensor_types=["ffn_down=Q6_K"])
     gguf_kit.quantize("tiny.gguf", {"Q4_0": "d.gguf"}, recipe=recipe)
     assert gguf_kit.open("d.gguf")["blk.0.ffn_down.weight"].type == "Q6_K"
+
+
+def test_texts_calibrate_as_in_the_command(folder):
+    for name in ["a", "b"]:
+        Path(f"{name}.txt").write_text("".join(f"{name} text says {number} and {number * 7}. " for number in range(300)))
+    short = {"calibrate_ctx": 32, "calibrate_tokens": 512}
+    for number, texts in enumerate(["a.txt", ["a.txt"], ["a.txt", "b.txt"]]):
+        recipe = gguf_kit.Recipe(calibrate=texts, **short)
+        gguf_kit.quantize("tiny.gguf", {"Q4_0": f"{number}.gguf"}, recipe=recipe)
+    assert (folder / "0.gguf").read_bytes() == (folder / "1.gguf").read_bytes()
+    words = "quantize tiny.gguf c.gguf Q4_0 --calibrate a.txt --calibrate b.txt --calibrate-ctx 32 --calibrate-tokens 512"
+    run = subprocess.run([sys.executable, "-m", "gguf_kit", *words.split()], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert (folder / "2.gguf").read_bytes() == (folder / "c.gguf").read_bytes() != (folder / "0.gguf").read_bytes()
+    with pytest.raises(gguf_kit.RequestError):
+        gguf_kit.quantize("tiny.gguf", {"Q4_0": "b.txt"}, recipe=recipe, force=True)
 
 
 def test_edit():

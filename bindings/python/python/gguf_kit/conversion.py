@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -35,7 +36,8 @@ class Recipe(NamedTuple):
     #: Allow quantized input tensors.
     allow_requantize: bool = False
     #: Text file for GPTQ calibration, or ``"bundled"`` for the text of gguf-kit: smaller error at the same size, but slower.
-    calibrate: Optional[PathLike] = None
+    #: Several have equal shares of the tokens.
+    calibrate: Union[None, PathLike, Sequence[PathLike]] = None
     #: Context size of the calibration chunks in tokens.
     calibrate_ctx: int = 256
     #: Maximum number of calibration tokens.
@@ -69,7 +71,12 @@ def _write_result(
 
 
 def _native_recipe(recipe: Recipe) -> Dict[str, Any]:
-    return {**recipe._asdict(), "tensor_types": list(recipe.tensor_types)}
+    texts = recipe.calibrate
+    if texts is None:
+        texts = []
+    elif isinstance(texts, (str, os.PathLike)):
+        texts = [texts]
+    return {**recipe._asdict(), "tensor_types": list(recipe.tensor_types), "calibrate": list(texts)}
 
 
 def quantize(
