@@ -175,6 +175,19 @@ pub struct Transcriber {
 /// Frames of the spectrogram per encoder position, which is also the step of timestamps.
 const STRIDE: usize = 2;
 
+/// Tells how to need less memory, if sequences need too much.
+fn fewer_sequences(error: Error) -> Error {
+    match error {
+        Error::Caller(mut finding) if finding.code == "memory-budget" => {
+            finding.help =
+                "lower --batch-size or --beam-size, or allow more memory with `--memory-limit SIZE`"
+                    .into();
+            Error::Caller(finding)
+        }
+        other => other,
+    }
+}
+
 /// Returns the token ids of segments.
 fn ids(segments: &[Segment]) -> Vec<u32> {
     segments.iter().flat_map(|segment| &segment.ids).copied().collect()
@@ -218,7 +231,7 @@ impl Transcriber {
             cache_type: options.cache_type,
             ..Default::default()
         };
-        let context = Context::new(executor, context)?;
+        let context = Context::new(executor, context).map_err(fewer_sequences)?;
         let frames = positions.saturating_mul(STRIDE);
         context.check_frames(frames)?;
         let transcriber =

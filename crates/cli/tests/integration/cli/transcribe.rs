@@ -90,6 +90,8 @@ fn beams_change_the_text_and_nothing_else() {
     let windows = [result(&[]), result(&["-t", "1"])];
     assert_eq!(windows[0], windows[1]);
     fails(&["transcribe", &model, &long, "--beam-size", "0"], 2, &["--beam-size"]);
+    let many = ["transcribe", &model, &long, "--batch-size", "64", "--memory-limit", "600k"];
+    fails(&many, 2, &["320 sequences", "lower --batch-size or --beam-size"]);
 }
 
 #[test]
