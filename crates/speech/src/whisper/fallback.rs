@@ -6,6 +6,8 @@ use super::decode::Decoded;
 pub(super) const TEMPERATURES: [f32; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
 /// A text with a greater compression ratio is repetitive.
 const COMPRESSION_RATIO_THRESHOLD: f64 = 2.4;
+/// A text with a greater compression ratio repeats the same words to its end. It can be probable, as beam search finds it.
+const LOOP_COMPRESSION_RATIO: f64 = 2.0 * COMPRESSION_RATIO_THRESHOLD;
 /// A text with a lower mean log-probability is unreliable.
 const LOGPROB_THRESHOLD: f64 = -1.0;
 /// A window with a greater no-speech probability is silent, unless its text is reliable.
@@ -28,7 +30,7 @@ impl Attempts {
     pub fn add(&mut self, decoded: Decoded) -> bool {
         let passes = passes(&decoded);
         self.0.push(decoded);
-        !passes && !self.0.iter().all(is_silent)
+        !passes && !self.0.iter().all(|decoded| is_silent(decoded) && !is_loop(decoded))
     }
 
     /// Returns the attempt that passes the thresholds. If none does, the one with the highest mean log-probability,
@@ -50,7 +52,12 @@ impl Attempts {
 
 /// Whether a window has no speech, so that its text is dropped.
 pub(super) fn is_silent(decoded: &Decoded) -> bool {
-    decoded.no_speech_prob > NO_SPEECH_THRESHOLD && decoded.avg_logprob <= LOGPROB_THRESHOLD
+    decoded.no_speech_prob > NO_SPEECH_THRESHOLD
+        && (decoded.avg_logprob <= LOGPROB_THRESHOLD || is_loop(decoded))
+}
+
+fn is_loop(decoded: &Decoded) -> bool {
+    decoded.compression_ratio > LOOP_COMPRESSION_RATIO
 }
 
 fn is_repetitive(decoded: &Decoded) -> bool {
@@ -115,6 +122,31 @@ mod tests {
         assert_eq!(run(&failed), (6, 1, false));
         // All are repetitive.
         assert_eq!(run(&[(-0.5, 3.0, 0.1), (-0.2, 9.0, 0.1), (-0.6, 2.5, 0.1)]), (3, 1, false));
+    }
+
+    #[test]
+    fn a_loop_is_no_speech() {
+        // White noise: beam search finds a probable loop, and the other attempts are improbable.
+        let noise = [
+            (-0.2, 11.3, 0.99),
+            (-1.5, 1.4, 0.99),
+            (-1.6, 1.4, 0.99),
+            (-1.8, 1.4, 0.99),
+            (-2.0, 1.4, 0.99),
+            (-3.0, 1.4, 0.99),
+        ];
+        assert_eq!(run(&noise), (6, 1, false));
+        let [loops, improbable] =
+            [(-0.2, 11.3), (-1.5, 1.4)].map(|(avg_logprob, compression_ratio)| Decoded {
+                avg_logprob,
+                compression_ratio,
+                no_speech_prob: 0.99,
+                ..Decoded::default()
+            });
+        assert!(is_silent(&loops) && is_silent(&improbable));
+        // Speech that becomes a loop is decoded again.
+        assert_eq!(run(&[(-0.2, 11.3, 0.7), (-0.4, 1.6, 0.7)]), (2, 1, true));
+        assert!(!is_silent(&Decoded { no_speech_prob: 0.1, ..loops }));
     }
 
     #[test]
