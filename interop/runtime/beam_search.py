@@ -21,25 +21,9 @@ import torch
 import whisper
 from safetensors.torch import load_file
 
-# Names of OpenAI for parts of those of a checkpoint, in order of replacement.
-NAMES = {
-    "encoder.layer_norm": "encoder.ln_post",
-    "decoder.layer_norm": "decoder.ln",
-    "embed_positions.weight": "positional_embedding",
-    "embed_tokens": "token_embedding",
-    ".layers.": ".blocks.",
-    "self_attn_layer_norm": "attn_ln",
-    "encoder_attn_layer_norm": "cross_attn_ln",
-    "final_layer_norm": "mlp_ln",
-    "self_attn": "attn",
-    "encoder_attn": "cross_attn",
-    "q_proj": "query",
-    "k_proj": "key",
-    "v_proj": "value",
-    "out_proj": "out",
-    "fc1": "mlp.0",
-    "fc2": "mlp.2",
-}
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from interop.speed.transcription import openai_name
 
 
 def load(folder):
@@ -48,12 +32,8 @@ def load(folder):
     sizes = ["num_mel_bins", "max_source_positions", "d_model", "encoder_attention_heads", "encoder_layers", "vocab_size"]
     sizes += ["max_target_positions", "d_model", "decoder_attention_heads", "decoder_layers"]
     model = whisper.model.Whisper(whisper.model.ModelDimensions(*(config[name] for name in sizes)))
-    weights = {}
-    for name, tensor in load_file(folder / "model.safetensors").items():
-        name = name.removeprefix("model.")
-        for before, after in NAMES.items():
-            name = name.replace(before, after)
-        weights[name] = tensor.float()
+    tensors = load_file(folder / "model.safetensors")
+    weights = {openai_name(name.removeprefix("model.")): tensor.float() for name, tensor in tensors.items()}
     weights.pop("proj_out.weight", None)
     missing = set(model.state_dict()) - set(weights)
     assert not missing, missing

@@ -108,8 +108,8 @@ def convert(folder, out):
         (out / name).write_bytes((folder / name).read_bytes())
 
 
-# Names of whisper.cpp for parts of those of a checkpoint, in order of replacement.
-WHISPER_CPP_NAMES = {
+# Names of OpenAI and whisper.cpp for parts of those of a checkpoint, in order of replacement.
+OPENAI_NAMES = {
     "encoder.layer_norm": "encoder.ln_post",
     "decoder.layer_norm": "decoder.ln",
     "embed_positions.weight": "positional_embedding",
@@ -127,6 +127,13 @@ WHISPER_CPP_NAMES = {
     "fc1": "mlp.0",
     "fc2": "mlp.2",
 }
+
+
+def openai_name(name):
+    """Returns the name of OpenAI for a tensor of a checkpoint."""
+    for before, after in OPENAI_NAMES.items():
+        name = name.replace(before, after)
+    return name
 
 
 def mel_filters(bands):
@@ -160,8 +167,7 @@ def write_whisper_cpp(folder, path):
             token = bytes(characters[character] for character in token)
             out.write(struct.pack("<i", len(token)) + token)
         for name, data in Weights(folder).tensors.items():
-            for before, after in WHISPER_CPP_NAMES.items():
-                name = name.replace(before, after)
+            name = openai_name(name)
             if re.fullmatch(r"encoder\.conv\d\.bias", name):
                 data = data.reshape(-1, 1)
             is_matrix = name.endswith("weight") and data.ndim > 1
