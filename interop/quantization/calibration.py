@@ -1,7 +1,7 @@
 """Compares presets quantized with an importance matrix with the same presets quantized with GPTQ: size and KL divergence.
 
 Usage: python3 interop/quantization/calibration.py GGUF_BINARY DATA [--sizes | --effort | --real] [PRESET ...]
-                                                   [--tokens N] [--texts NAME,...] [--held-out NAME=FILE] [--answers]
+                                                   [--tokens N] [--texts NAME,...] [--held-out NAME=FILE] [--chunks N] [--answers]
 
 DATA is the reference data with the test model, or with --real a folder of GGUF files of trained models. Prints a table of docs/calibration.md: mean KL divergence over 64 chunks of 256 tokens
 of heldout.txt of the preset with llama.cpp's importance matrix of calibration.txt, and of the preset calibrated with the same text.
@@ -11,8 +11,8 @@ calibrated, but quantized with a longer search and the same importance matrix.
 With --real DATA is a GGUF file of a trained model or a folder of them. Each is first made F16, which is then the original: a preset of
 its published types would restore it. The importance matrix is that of a good text, pieces of code of Python's standard library and of prose of
 its manual. Calibrations use as many tokens of the texts that --texts names: `good`, the same text; `bundled`, that of gguf-kit; `both`,
-half of each; `self`, which the model writes. Held out are code of other modules, the rest of the manual, other text that the model writes, and the
-files of --held-out; 24 chunks of 512 tokens of each. The first table has the mean KL divergence and the top-1 agreement of each file, and the
+half of each; `self`, which the model writes. Held out are code of other modules, the rest of the manual, with `self` other text that the model
+writes, and the files of --held-out; --chunks chunks of 512 tokens of each. The first table has the mean KL divergence and the top-1 agreement of each file, and the
 seconds of the first calibration; with --answers a second one is that of answers.py.
 """
 
@@ -95,8 +95,13 @@ def real_models(options):
             run(gguf, "quantize", "--force", "--allow-requantize", model, original, "F16")
             if "self" in texts:
                 run(gguf, "calibration-text", "--force", original, "-o", *sources["self"], "--tokens", tokens)
-            held_out["own"] = scratch / "other.txt"
-            run(gguf, "calibration-text", "--force", original, "-o", held_out["own"], "--tokens", 20_000, "--seed", 9)
+                held_out["own"] = scratch / "other.txt"
+                run(gguf, "calibration-text", "--force", original, "-o", held_out["own"], "--tokens", 20_000, "--seed", 9)
+            logits = {}
+            for name, text in held_out.items():
+                logits[name] = scratch / f"{name}.logits"
+                chunks = ("-f", text, "-c", 512, "--chunks", options.chunks)
+                run(gguf, "perplexity", "--force", original, *chunks, "--save-logits", logits[name])
             run(gguf, "imatrix", "--force", original, "-f", good, "-o", matrix, "-c", 256, "--chunks", tokens // 256)
             for preset in options.presets or ["Q4_0", "IQ4_XS", "Q3_K_M", "Q2_K"]:
                 run(gguf, "quantize", "--force", "--imatrix", matrix, original, files["imatrix"], preset)
@@ -107,9 +112,8 @@ def real_models(options):
                     run(gguf, "quantize", "--force", *calibrate, "--calibrate-tokens", tokens, original, files[text], preset)
                     seconds.append(time.time() - start)
                 made = [files[name] for name in columns]
-                for name, text in held_out.items():
-                    evaluation = ("-f", text, "-c", 512, "--chunks", 24, "--json")
-                    found = json.loads(run(gguf, "divergence", "-r", original, *made, *evaluation))["models"]
+                for name in held_out:
+                    found = json.loads(run(gguf, "divergence", "--reference-logits", logits[name], *made, "--json"))["models"]
                     losses = " | ".join(f"{one['mean_kld']:.5f} ± {one['mean_kld_error']:.5f}" for one in found)
                     agreements = " | ".join(f"{one['top1_agreement']:.1f} %" for one in found)
                     size = f"{made[0].stat().st_size:,}"
@@ -133,6 +137,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=30_000, help="of each calibration of --real")
     parser.add_argument("--texts", default="good,bundled,self")
     parser.add_argument("--held-out", action="append", default=[], metavar="NAME=FILE")
+    parser.add_argument("--chunks", type=int, default=24, help="of each text held out with --real")
     parser.add_argument("--answers", action="store_true")
     options = parser.parse_intermixed_args()
     if options.real:
