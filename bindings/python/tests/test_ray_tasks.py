@@ -8,6 +8,9 @@ import textwrap
 import gguf_kit
 import pytest
 from gguf_kit.ray import tasks
+from gguf_kit.ray.jobs import plain_recipe
+
+TEXT = "And it came to pass in those days, that there went out a decree. " * 60
 
 
 def report(*_):
@@ -20,7 +23,7 @@ def job(folder, kind="Q8_0", source="tiny.gguf"):
         "source": str(folder / source),
         "out": str(folder / "out.gguf"),
         "type": kind,
-        "recipe": {**gguf_kit.Recipe()._asdict(), "tensor_types": []},
+        "recipe": plain_recipe(gguf_kit.Recipe()),
         "options": {},
     }
 
@@ -80,6 +83,27 @@ def test_part_is_written_once(folder):
         plan(folder, resume=False)
     part(folder, 1, fingerprint, rewrite=True, force=True)
     assert file.stat().st_ino != made.st_ino
+
+
+def test_parts_are_calibrated_from_any_directory(folder, monkeypatch):
+    (folder / "text.txt").write_text(TEXT)
+    recipe = plain_recipe(gguf_kit.Recipe(calibrate=["text.txt", "bundled"], calibrate_ctx=64, calibrate_tokens=1024))
+    arguments = {**job(folder, "Q4_0"), "recipe": recipe}
+    monkeypatch.chdir("/")
+    planned = tasks.plan(arguments, 2, True, True, False, report)
+    for number in (1, 2):
+        fractions = []
+        options = {"fingerprint": planned["fingerprint"], "rewrite": False, "force": False, "threads": 1}
+
+        def count(step, done, total):
+            fractions.append(done / total if total else 0.0)
+            return True
+
+        tasks.part(arguments, number, parts=2, report=count, **options)
+        assert fractions == sorted(fractions) and fractions[-1] > 0
+    tasks.merge(str(folder / "out.gguf"), 2, False, report)
+    with gguf_kit.open(folder / "out.gguf") as model:
+        assert model.metadata["gguf_kit.calibration.parts"] == 2
 
 
 def test_inaccessible_parts_are_not_merged(folder):

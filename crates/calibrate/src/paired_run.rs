@@ -63,6 +63,8 @@ pub(crate) struct PairedRun {
     /// Number of batches that the original model also reads.
     compared: usize,
     original: Arc<Executor>,
+    /// The original model at the beginning: up to the first quantized matrix, both models compute the same.
+    unchanged: Arc<Executor>,
     /// Values that only matrix multiplications read, for which BF16 is precise enough.
     halves: Arc<HashSet<ValueId>>,
     /// Activations of each batch: those of the original model, if it reads the batch, then those of
@@ -115,6 +117,7 @@ impl PairedRun {
             options,
             compared,
             original: original.clone(),
+            unchanged: original.clone(),
             halves,
             activations,
         })
@@ -157,6 +160,7 @@ impl PairedRun {
             return Ok(());
         }
         let ops: Range<usize> = self.at..op;
+        let is_same = self.at == 0 && Arc::ptr_eq(quantized, &self.unchanged);
         let mut original = self.context(&self.original)?;
         let mut quantized = self.context(quantized)?;
         let mut activations = ActivationFile::new(&self.directory, self.halves.clone())?;
@@ -184,14 +188,17 @@ impl PairedRun {
                 })
             });
             let mut compute = || {
+                let read = || inputs.recv().unwrap_or_else(|_| Ok(LiveValues::new()));
                 for (number, batch) in self.batches.iter().enumerate() {
                     let advance = |model: &mut Context| -> Result<LiveValues, Error> {
-                        let before = inputs.recv().unwrap_or_else(|_| Ok(LiveValues::new()))?;
-                        model.run_range(batch, ops.clone(), before, kind, None, progress)
+                        model.run_range(batch, ops.clone(), read()?, kind, None, progress)
                     };
                     let is_compared = number < self.compared;
                     let desired = is_compared.then(|| advance(&mut original)).transpose()?;
-                    let actual = advance(&mut quantized)?;
+                    let actual = match &desired {
+                        Some(desired) if is_same => read().map(|_| desired.clone())?,
+                        _ => advance(&mut quantized)?,
+                    };
                     each(batch, desired.as_ref().unwrap_or(&nothing), &actual)?;
                     for values in desired.into_iter().chain([actual]) {
                         if outputs.send(values).is_err() {

@@ -1,6 +1,7 @@
 //! Verification of a model against its source.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use gguf_calibrate::{CalibratedTensor, Calibration, Calibrator, KEY_PREFIX, TextSource};
@@ -91,6 +92,7 @@ fn verify_calibrated(
     progress: &dyn Progress,
 ) -> Result<HashMap<String, Outcome>, Error> {
     let recorded = |name: &str| model.metadata().get(&format!("{KEY_PREFIX}{name}"));
+    let number = |name: &str| recorded(name).and_then(|value| value.to_u64());
     let mut calibration = calibration.clone();
     if let Calibration::Text(text) = &mut calibration {
         let digest = text.digest()?;
@@ -105,7 +107,6 @@ fn verify_calibrated(
             let help = "give the calibration text of the model; several in the same order";
             return Err(Error::request("calibration-other", what, help));
         }
-        let number = |name: &str| recorded(name).and_then(|value| value.to_u64());
         (text.chunk, text.tokens) = (
             number("window").map_or(text.chunk, |number| number as usize),
             number("tokens_most").map_or(text.tokens, |number| number as usize),
@@ -119,10 +120,18 @@ fn verify_calibrated(
         let tensor = index.get(item.tensor.name.as_str());
         item.target = tensor.map_or(item.target, |tensor| tensor.info.tensor_type);
     }
-    let items: Vec<_> =
-        job.items.iter().filter(|item| item.target != item.tensor.stored_type).collect();
+    // Matrices of other parts are those of the original.
+    let parts = match number("parts").and_then(|count| u16::try_from(count).ok()) {
+        Some(count @ 2..) => job.even_parts(count)?,
+        _ => std::iter::once(0..job.items.len()).collect(),
+    };
+    let changed = |part: Range<usize>| -> Vec<&Item> {
+        let items = job.items[part].iter();
+        items.filter(|item| item.target != item.tensor.stored_type).collect()
+    };
+    let parts: Vec<_> = parts.into_iter().map(changed).collect();
     let len = |item: &&&Item| item.target.byte_len(&item.tensor.shape);
-    let calibrated = items.iter().filter(|item| calibrator.calibrates(item));
+    let calibrated = parts.iter().flatten().filter(|item| calibrator.calibrates(item));
     progress.begin("calibrating", calibrated.filter_map(|item| len(&item)).sum());
     let mut outcomes = HashMap::new();
     let directory = scratch::directory()?;
@@ -143,6 +152,8 @@ fn verify_calibrated(
         progress.step(encoded.bytes.len() as u64)?;
         Ok(encoded.bytes.into())
     };
-    calibrator.calibrate(&items, directory.path(), &|_| Ok(None), &mut on_tensor, progress)?;
+    for items in &parts {
+        calibrator.calibrate(items, directory.path(), &|_| Ok(None), &mut on_tensor, progress)?;
+    }
     Ok(outcomes)
 }

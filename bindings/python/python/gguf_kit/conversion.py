@@ -70,13 +70,17 @@ def _write_result(
     return WriteResult(files, notes, recipe, fingerprint, objects)
 
 
-def _native_recipe(recipe: Recipe) -> Dict[str, Any]:
+def calibration_texts(recipe: Recipe) -> List[PathLike]:
+    """Return the calibration texts of a recipe."""
     texts = recipe.calibrate
     if texts is None:
-        texts = []
-    elif isinstance(texts, (str, os.PathLike)):
-        texts = [texts]
-    return {**recipe._asdict(), "tensor_types": list(recipe.tensor_types), "calibrate": list(texts)}
+        return []
+    return [texts] if isinstance(texts, (str, os.PathLike)) else list(texts)
+
+
+def _native_recipe(recipe: Recipe) -> Dict[str, Any]:
+    texts = calibration_texts(recipe)
+    return {**recipe._asdict(), "tensor_types": list(recipe.tensor_types), "calibrate": texts}
 
 
 def quantize(

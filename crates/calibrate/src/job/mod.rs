@@ -107,6 +107,8 @@ pub struct Calibrator {
     matrices: HashMap<String, usize>,
     keys: Vec<(String, Value)>,
     description: String,
+    /// Number of parts that are calibrated independently.
+    parts: u16,
 }
 
 enum Statistics {
@@ -179,18 +181,34 @@ impl Calibrator {
             }
         };
         keys.push((format!("{KEY_PREFIX}version"), Value::from(env!("CARGO_PKG_VERSION"))));
-        Ok(Self { statistics, matrices, keys, description: calibration.describe()? })
+        Ok(Self { statistics, matrices, keys, description: calibration.describe()?, parts: 1 })
     }
 
-    /// Returns notes for the user about a text that hardly resembles what the model processes.
+    /// Calibrates the tensors in `count` parts, perhaps on several machines: by a text, the matrices of each part compensate
+    /// only errors of matrices in the same part. The other calibrations encode each matrix independently anyway.
+    pub fn in_parts(mut self, count: u16) -> Self {
+        if count > 1 && matches!(self.statistics, Statistics::Text(_)) {
+            self.parts = count;
+            self.keys.push((format!("{KEY_PREFIX}parts"), Value::U32(count.into())));
+        }
+        self
+    }
+
+    /// Returns notes for the user about a text that hardly resembles what the model processes, and about parts.
     ///
     /// # Errors
     /// As [`gguf_eval::perplexity`].
     pub fn notes(&self, progress: &dyn Progress) -> Result<Vec<String>, Error> {
-        match &self.statistics {
-            Statistics::Text(text) => text.notes(progress),
-            _ => Ok(Vec::new()),
+        let Statistics::Text(text) = &self.statistics else { return Ok(Vec::new()) };
+        let mut notes = text.notes(progress)?;
+        if self.parts > 1 {
+            notes.push(
+                "each part compensates only its own errors: a single run is closer to the original. \
+                 Compare the merged model with `gguf divergence`"
+                    .to_owned(),
+            );
         }
+        Ok(notes)
     }
 
     /// Adds to the options of a plan: placeholder importance for all calibrated tensors, so that types that need
@@ -321,7 +339,9 @@ impl Calibrator {
             }
         }
         let mut notes = notes.into_texts();
-        if let (Statistics::Text(text), Some(quantized)) = (&self.statistics, quantized) {
+        if let (Statistics::Text(text), Some(quantized), 1) =
+            (&self.statistics, quantized, self.parts)
+        {
             notes.extend(text.evaluate(&quantized, progress)?);
         }
         Ok((file, notes))

@@ -233,8 +233,8 @@ fn open_calibrator(
     }
     if options.part.is_some() {
         let help =
-            "save Hessians with `gguf imatrix --hessian`, and use them with --calibration-data";
-        return refused("--part: each layer depends on the layers before it", help);
+            "convert to F16 first, then run `gguf quantize --calibrate --part` on each machine";
+        return refused("--part: every part would convert the whole model", help);
     }
     let original = ConvertOptions {
         outputs: Vec::new(),

@@ -136,7 +136,12 @@ impl Plan {
         check_calibration(options)?;
         let calibration = options.calibration.as_ref();
         let open_calibrator = |choice| Calibrator::open(model, source, choice, progress);
+        let parts = match options.split {
+            Split::Part(part) => part.count(),
+            _ => 1,
+        };
         let calibrator = calibration.map(open_calibrator).transpose()?;
+        let calibrator = calibrator.map(|calibrator| calibrator.in_parts(parts));
         let mut quantization = options.quantization.clone();
         let mut notes = Vec::new();
         if let Some(calibrator) = &calibrator {
@@ -256,25 +261,10 @@ impl Plan {
 
 /// Refuses options that contradict calibration.
 fn check_calibration(options: &QuantizeRequest) -> Result<(), Error> {
-    let Some(calibration) = &options.calibration else { return Ok(()) };
-    let refused = |flag: &str, why: &str, help: &str| {
-        let what = format!("{flag} does not go with --calibrate: {why}");
-        Err(Error::request("option-contradicts", what, help.to_owned()))
-    };
-    let runs_model = matches!(calibration, Calibration::Text(_));
-    if matches!(options.split, Split::Part(_)) && runs_model {
-        return refused(
-            "--part",
-            "each layer depends on the layers before it",
-            "save Hessians with `gguf imatrix --hessian`, and use them with --calibration-data",
-        );
-    }
-    if !options.quantization.prune_layers.is_empty() {
-        return refused(
-            "--prune-layers",
-            "the calibrated model has all layers",
-            "omit --prune-layers",
-        );
+    if options.calibration.is_some() && !options.quantization.prune_layers.is_empty() {
+        let what =
+            "--prune-layers does not go with --calibrate: the calibrated model has all layers";
+        return Err(Error::request("option-contradicts", what, "omit --prune-layers"));
     }
     Ok(())
 }

@@ -56,6 +56,11 @@ impl Part {
     /// The only part.
     pub const WHOLE: Self = Self { number: 1, count: 1 };
 
+    /// Returns the number of parts.
+    pub(crate) fn count(self) -> u16 {
+        self.count
+    }
+
     /// Returns the range of this part among `pieces` pieces of work.
     pub fn share(self, pieces: usize) -> Range<usize> {
         let before =

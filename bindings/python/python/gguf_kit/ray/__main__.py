@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--imatrix", metavar="FILE", help="importance matrix that all nodes can access")
+    parser.add_argument("--calibrate", action="append", metavar="TEXT", help="calibrate with this text, which all nodes can access, or `bundled`; may be repeated")
     parser.add_argument("--pure", action="store_true", help="quantize all tensors to the default type")
     parser.add_argument("--leave-output-tensor", action="store_true", help="do not quantize output.weight")
     parser.add_argument("--output-tensor-type", metavar="TYPE", help="type of output.weight")
@@ -91,6 +92,7 @@ def _recipe(args: argparse.Namespace, file: Optional[str] = None) -> Recipe:
         tensor_types=args.tensor_type,
         recipe=None if file is None else Path(file).read_text(encoding="utf-8"),
         imatrix=args.imatrix,
+        calibrate=args.calibrate,
         allow_requantize=args.allow_requantize,
     )
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from .._deprecation import warn_renamed
 from .._types import PathLike, Progress, Source
-from ..conversion import Recipe
+from ..conversion import Recipe, calibration_texts
 from ..errors import exception_of
 from .cluster import Cluster, Task
 from .locations import is_url, location, shards
@@ -15,6 +15,8 @@ __all__ = ["JobResult", "convert", "plain_recipe", "quantize"]
 
 #: Memory of a worker and of each of its threads in bytes: several times the measured values (`docs/cluster.md`).
 _WORKER_MEMORY, _THREAD_MEMORY = 256 << 20, 16 << 20
+#: Memory of a calibration beside the model in bytes: Hessians and activations (`docs/calibration.md`).
+_CALIBRATION_MEMORY = 3 << 30
 
 
 class JobResult(NamedTuple):
@@ -64,7 +66,8 @@ def quantize(
     """Quantize a model in parts on all nodes of a cluster.
 
     The parts are shards named ``NAME-00001-of-00008.gguf`` next to ``out``. The merged file is byte-identical to the
-    output of :func:`gguf_kit.quantize`.
+    output of :func:`gguf_kit.quantize`, unless ``recipe`` calibrates with a text: then each part compensates its own
+    errors only, and the file depends on the number of parts.
 
     Parameters
     ----------
@@ -179,11 +182,17 @@ def _job(
 
 
 def plain_recipe(recipe: Recipe, imatrix: Optional[PathLike] = None) -> Dict[str, Any]:
-    """Return a recipe in plain types, with the location of its importance matrix."""
+    """Return a recipe in plain types, with the locations of its files."""
     file = imatrix if imatrix is not None else recipe.imatrix
-    types = list(recipe.tensor_types)
-    matrix = None if file is None else location(file)
-    return {**recipe._asdict(), "tensor_types": types, "imatrix": matrix}
+    data = recipe.calibration_data
+    texts = [text if text == "bundled" else location(text) for text in calibration_texts(recipe)]
+    return {
+        **recipe._asdict(),
+        "tensor_types": list(recipe.tensor_types),
+        "imatrix": None if file is None else location(file),
+        "calibrate": texts,
+        "calibration_data": None if data is None else location(data),
+    }
 
 
 def _run(
@@ -217,6 +226,8 @@ def _run(
             "threads": threads,
         }
         needed = _WORKER_MEMORY + threads * _THREAD_MEMORY + 2 * plan["imatrix_bytes"]
+        if job["recipe"]["calibrate"]:
+            needed += plan["bytes"] + _CALIBRATION_MEMORY
         needed = needed if memory is None else memory
         missing = [number for number in range(1, parts + 1) if number not in plan["complete"]]
         tasks = [

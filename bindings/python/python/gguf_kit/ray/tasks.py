@@ -92,6 +92,19 @@ def sizes(sources: List[str], report: Report) -> List[int]:
     return [_size(source) for source in sources]
 
 
+def _calibration_only(report: Report) -> Report:
+    """Return a progress callback that counts only the calibration, which takes nearly all of the time."""
+    counted = (0, 0)
+
+    def callback(step: str, done: int, total: int) -> bool:
+        nonlocal counted
+        if step == "calibrating":
+            counted = (done, total)
+        return report(step, *counted)
+
+    return callback
+
+
 def part(
     job: Dict[str, Any],
     number: int,
@@ -111,8 +124,9 @@ def part(
         message = f"{job['source']} is not the same on all nodes: part {name} would belong to another model"
         help = "use a location that all nodes share"
         raise exception_of("part-other-run", "request", message, help=help)
+    progress = _calibration_only(report) if job["recipe"]["calibrate"] else report
     try:
-        _run(job, part=name, force=force, threads=threads, progress=report)
+        _run(job, part=name, force=force, threads=threads, progress=progress)
     except OutputExistsError:
         # A worker that seemed lost may have finished.
         if _fingerprint(shard) != fingerprint:

@@ -224,7 +224,6 @@ fn conflicting_flags_are_refused() {
     let (model, out, [text, _]) = (dir.f16(), dir.path("out.gguf"), texts(&dir));
     let words = ["quantize", "--calibrate", &text, &model, &out, "Q4_0"];
     let refused = |more: &[&str], what: &str| fails(&[&words[..], more].concat(), 2, &[what]);
-    refused(&["--part", "1/2"], "--part does not go with --calibrate");
     refused(&["--calibration-data", &model], "cannot be used with");
     refused(&["--calibrate-ctx", "50000"], "the text has");
     refused(&["--calibrate-tokens", "0"], "not a positive number");
@@ -313,6 +312,37 @@ fn calibrated_files_can_be_verified() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// Each part compensates the errors of its own matrices.
+#[test]
+fn parts_are_calibrated_independently() {
+    let dir = Dir::new();
+    let (model, [text, heldout]) = (dir.f16(), texts(&dir));
+    let [out, merged, whole, plain] =
+        ["p.gguf", "merged.gguf", "whole.gguf", "plain.gguf"].map(|name| dir.path(name));
+    let calibrate = ["quantize", "--calibrate", &text, &model];
+    for part in ["3/3", "1/3", "2/3"] {
+        let words = [&calibrate[..], &[&out, "Q3_K_M", "--part", part], &SHORT_CALIBRATION];
+        let report = notes(&words.concat());
+        assert!(report.contains("a single run is closer"), "{report}");
+    }
+    succeeds(&["merge", &dir.path("p-00001-of-00003.gguf"), &merged]);
+    succeeds(&[&calibrate[..], &[&whole, "Q3_K_M"], &SHORT_CALIBRATION].concat());
+    succeeds(&["quantize", &model, &plain, "Q3_K_M"]);
+    let [in_parts, official] = [&merged, &plain].map(|file| divergence(&model, file, &heldout));
+    // As of a single run.
+    assert!(in_parts < 0.9 * official, "{in_parts} of {official}");
+    for file in [&merged, &whole] {
+        let report = succeeds(&["verify", file, "--source", &model, "--calibrate", &text]);
+        assert!(report.contains("tensors match the source"), "{report}");
+    }
+    // Parts of runs with other numbers of parts are not one model.
+    let words = [&calibrate[..], &[&out, "Q3_K_M", "--part", "1/2"], &SHORT_CALIBRATION];
+    succeeds(&words.concat());
+    fs::rename(dir.path("p-00001-of-00002.gguf"), dir.path("p-00001-of-00003.gguf")).unwrap();
+    let again = dir.path("again.gguf");
+    fails(&["merge", &dir.path("p-00001-of-00003.gguf"), &again], 1, &["p-0000"]);
+}
+
 /// The tokens are divided among the texts, whose order belongs to the file.
 #[test]
 fn several_texts_calibrate_together() {
@@ -363,7 +393,7 @@ fn conversion_can_calibrate() {
     };
     assert!(data(&once) == data(&twice));
     let part = [&convert[..], &["--part", "1/2", "--force"]].concat();
-    fails(&part, 2, &["--part", "--calibration-data"]);
+    fails(&part, 2, &["--part", "gguf quantize --calibrate --part"]);
 }
 
 /// Each expert has its own Hessian; experts that no token reaches are reported.
