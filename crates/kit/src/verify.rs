@@ -122,7 +122,7 @@ fn verify_calibrated(
     }
     // Matrices of other parts are those of the original.
     let parts = match number("parts").and_then(|count| u16::try_from(count).ok()) {
-        Some(count @ 2..) => job.even_parts(count)?,
+        Some(count) if (2..=job.items.len()).contains(&count.into()) => job.even_parts(count)?,
         _ => std::iter::once(0..job.items.len()).collect(),
     };
     let changed = |part: Range<usize>| -> Vec<&Item> {
