@@ -30,8 +30,8 @@ pub struct Args {
     #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = BUNDLED,
         value_parser = parse_text)]
     calibrate: Vec<PathBuf>,
-    /// Calibrated quantization with saved Hessians (`gguf imatrix --hessian`), for several outputs or machines.
-    /// Each matrix is fitted independently.
+    /// Calibrated quantization with saved Hessians (`gguf imatrix --hessian`), such as those of a Whisper model. Each matrix
+    /// is fitted independently: for language models, --calibrate is far better.
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
     calibration_data: Option<PathBuf>,
     /// Search longer for the scales and quants of each block, to reduce the (importance-weighted) error. Needs
