@@ -70,17 +70,14 @@ def _write_result(
     return WriteResult(files, notes, recipe, fingerprint, objects)
 
 
-def calibration_texts(recipe: Recipe) -> List[PathLike]:
-    """Return the calibration texts of a recipe."""
+def native_recipe(recipe: Recipe) -> Dict[str, Any]:
+    """Return the fields of a recipe, with lists of tensor types and calibration texts."""
     texts = recipe.calibrate
     if texts is None:
-        return []
-    return [texts] if isinstance(texts, (str, os.PathLike)) else list(texts)
-
-
-def _native_recipe(recipe: Recipe) -> Dict[str, Any]:
-    texts = calibration_texts(recipe)
-    return {**recipe._asdict(), "tensor_types": list(recipe.tensor_types), "calibrate": texts}
+        texts = []
+    elif isinstance(texts, (str, os.PathLike)):
+        texts = [texts]
+    return {**recipe._asdict(), "tensor_types": list(recipe.tensor_types), "calibrate": list(texts)}
 
 
 def quantize(
@@ -134,7 +131,7 @@ def quantize(
     targets = {outputs: None} if isinstance(outputs, str) else dict(outputs)
     items: List[Any] = list(targets.items())
     result = _native.quantize(
-        source, items, _native_recipe(recipe), part, resume, force, dry_run, progress, threads
+        source, items, native_recipe(recipe), part, resume, force, dry_run, progress, threads
     )
     return _write_result(*result)
 
@@ -195,7 +192,7 @@ def convert(
     result = _native.convert(
         source,
         list(targets.items()),
-        _native_recipe(recipe),
+        native_recipe(recipe),
         vocab_only,
         mmproj,
         big_endian,

@@ -339,8 +339,9 @@ impl Calibrator {
             }
         }
         let mut notes = notes.into_texts();
-        if let (Statistics::Text(text), Some(quantized), 1) =
-            (&self.statistics, quantized, self.parts)
+        // A part alone is not a model.
+        if self.parts == 1
+            && let (Statistics::Text(text), Some(quantized)) = (&self.statistics, quantized)
         {
             notes.extend(text.evaluate(&quantized, progress)?);
         }

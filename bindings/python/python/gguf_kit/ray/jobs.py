@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from .._deprecation import warn_renamed
 from .._types import PathLike, Progress, Source
-from ..conversion import Recipe, calibration_texts
+from ..conversion import Recipe, native_recipe
 from ..errors import exception_of
 from .cluster import Cluster, Task
 from .locations import is_url, location, shards
@@ -183,14 +183,13 @@ def _job(
 
 def plain_recipe(recipe: Recipe, imatrix: Optional[PathLike] = None) -> Dict[str, Any]:
     """Return a recipe in plain types, with the locations of its files."""
+    plain = native_recipe(recipe)
     file = imatrix if imatrix is not None else recipe.imatrix
     data = recipe.calibration_data
-    texts = [text if text == "bundled" else location(text) for text in calibration_texts(recipe)]
     return {
-        **recipe._asdict(),
-        "tensor_types": list(recipe.tensor_types),
+        **plain,
         "imatrix": None if file is None else location(file),
-        "calibrate": texts,
+        "calibrate": [text if text == "bundled" else location(text) for text in plain["calibrate"]],
         "calibration_data": None if data is None else location(data),
     }
 
